@@ -1,0 +1,68 @@
+"""Errors a person can act on: the class says what kind of mistake, the message what, where and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+import attrs
+
+
+class ElencoError(Exception):
+    """The root of what Elenco raises on purpose; `exit_code` is what the command ends with."""
+
+    exit_code = 1
+
+
+class UsageError(ElencoError):
+    """A wrong flag, name or path: nothing was started."""
+
+    exit_code = 2
+
+
+@attrs.frozen
+class Fault:
+    """One fault in a file: 1-based `line` and `column`, `width` characters of `source` to underline."""
+
+    path: str
+    line: int
+    text: str
+    column: int = 1
+    source: str = ""
+    width: int = 1
+    warning: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.text}"
+
+
+class DefinitionError(ElencoError):
+    """An agent, skill or config file that cannot be used; `faults` lists every fault found."""
+
+    exit_code = 2
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class JournalError(ElencoError):
+    """The record cannot be read or written: the run stops, what was acknowledged is kept."""
+
+
+class Cancelled(ElencoError):
+    """The run was cancelled from outside."""
+
+    exit_code = 130
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was probably meant to be."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` or nothing, to end an error message with."""
+    found = nearest(word, known)
+    return f"; did you mean '{found}'?" if found else ""
