@@ -12,18 +12,16 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Any]
 
-Finish: TypeAlias = Literal[
-    "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "context_window"
-]
+Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "context_window"]
 ResultKind: TypeAlias = Literal["ok", "error", "refused", "interrupted", "unknown"]
 
 
 @attrs.frozen
 class Usage:
-    """Tokens of one call or a sum of calls: `input` is all prompt tokens, `output` all generated ones, the rest are parts."""
+    """Tokens of one call or of many: `input` is all prompt tokens, `output` all generated ones, the rest are parts."""
 
     input: int = 0
     output: int = 0
@@ -54,7 +52,7 @@ class Text:
 
 @attrs.frozen
 class Reasoning:
-    """Readable reasoning; `opaque` is the provider's own block (signature and all), sent back unchanged to the same wire."""
+    """Readable reasoning; `opaque` is the provider's own block (signature and all), sent back unchanged."""
 
     text: str
     opaque: JsonObject | None = None
@@ -129,7 +127,7 @@ class AssistantMessage:
 
 @attrs.frozen
 class ToolResult:
-    """The one result of one call. `kind` tells an ordinary error from a refusal, an interruption or an unknown outcome."""
+    """The one result of one call. `kind` tells an ordinary error from a refusal, an interruption or an unknown end."""
 
     call_id: str
     name: str

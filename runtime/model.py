@@ -12,7 +12,15 @@ from .messages import Finish, JsonObject, Message, Part, Usage
 DeltaKind: TypeAlias = Literal["text", "reasoning", "arguments"]
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
 ErrorKind: TypeAlias = Literal[
-    "truncated", "provider", "protocol", "http", "rate_limit", "overloaded", "auth", "context_length", "connect"
+    "truncated",
+    "provider",
+    "protocol",
+    "http",
+    "rate_limit",
+    "overloaded",
+    "auth",
+    "context_length",
+    "connect",
 ]
 
 

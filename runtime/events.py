@@ -1,0 +1,577 @@
+"""Every fact of a run, as frozen values: what the journal keeps and the log stream shows.
+
+Kept events get a `seq`, rising by one within a run, when the journal takes them. Live-only events (deltas, tool
+output) are never stored. Unknown types from a newer version decode to `Unknown`, are kept and skipped.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
+
+import attrs
+
+from .messages import JsonObject
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """The root of all events; `actor` is a path such as coordinator/researcher-1, empty for the run itself."""
+
+    type: ClassVar[str] = ""
+    kept: ClassVar[bool] = True
+    actor: str = ""
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class RunStarted(Event):
+    type: ClassVar[str] = "run.started"
+    task: str
+    agent: str
+    model: str
+    limits: JsonObject
+    workspace: str = ""
+    options: JsonObject = attrs.field(factory=dict[str, Any])
+    continues: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RunWaiting(Event):
+    """Every live actor has ended or waits for a human; `on` lists the ids of approvals and questions."""
+
+    type: ClassVar[str] = "run.waiting"
+    on: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True)
+class RunResumed(Event):
+    type: ClassVar[str] = "run.resumed"
+    pid: int = 0
+    why: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class LimitsChanged(Event):
+    type: ClassVar[str] = "limits.changed"
+    limits: JsonObject
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class RunFinished(Event):
+    type: ClassVar[str] = "run.finished"
+    report: JsonObject
+
+
+# --- actors ------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class ActorStarted(Event):
+    """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again."""
+
+    type: ClassVar[str] = "actor.started"
+    agent: str
+    number: int
+    parent: str | None
+    task: str
+    model: str
+    limits: JsonObject
+    prompt: tuple[str, ...]
+    tools: tuple[JsonObject, ...]
+    call_id: str | None = None
+    definition: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ActorHeld(Event):
+    type: ClassVar[str] = "actor.held"
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ActorContinued(Event):
+    type: ClassVar[str] = "actor.continued"
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ActorRestarted(Event):
+    type: ClassVar[str] = "actor.restarted"
+    why: str
+
+
+@attrs.frozen(kw_only=True)
+class ActorFinished(Event):
+    type: ClassVar[str] = "actor.finished"
+    report: JsonObject
+
+
+# --- model calls -------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class ModelRequested(Event):
+    """`turn` counts this actor's replies from 0; `purpose` is turn, wrap_up, summary or repair."""
+
+    type: ClassVar[str] = "model.requested"
+    turn: int
+    model: str
+    purpose: str = "turn"
+    attempt: int = 0
+    output_cap: int = 0
+    estimate: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class ModelDelta(Event):
+    """`index` tells parallel calls apart; `reset` means: forget this turn's pieces, this is all of it so far."""
+
+    type: ClassVar[str] = "model.delta"
+    kept: ClassVar[bool] = False
+    kind: str
+    text: str
+    index: int = 0
+    reset: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class ModelFinished(Event):
+    """`parts` is the reply in full (runtime.record turns it back into a message); the rest is for readers."""
+
+    type: ClassVar[str] = "model.finished"
+    turn: int
+    text: str
+    reasoning: str
+    tool_calls: tuple[JsonObject, ...]
+    finish: str
+    usage: JsonObject
+    cost_usd: float | None
+    seconds: float
+    model: str = ""
+    wire: str = ""
+    purpose: str = "turn"
+    parts: tuple[JsonObject, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ModelRetried(Event):
+    """An attempt failed and another follows after `wait` seconds; what the failed one spent is settled."""
+
+    type: ClassVar[str] = "model.retried"
+    turn: int
+    kind: str
+    wait: float
+    message: str = ""
+    attempt: int = 0
+    limit: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class ModelFailed(Event):
+    """An attempt failed for good."""
+
+    type: ClassVar[str] = "model.failed"
+    turn: int
+    kind: str
+    message: str
+    status: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ModelWithdrawn(Event):
+    """What was shown of this turn so far does not count: the attempt failed or was cut off."""
+
+    type: ClassVar[str] = "model.withdrawn"
+    turn: int
+    why: str
+
+
+# --- tool calls --------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class ToolRequested(Event):
+    type: ClassVar[str] = "tool.requested"
+    call_id: str
+    name: str
+    arguments: JsonObject | None
+    arguments_error: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PermissionDecided(Event):
+    """`verdict` is allow, ask or deny; `rule` the rule that decided, `by` whose it is."""
+
+    type: ClassVar[str] = "permission.decided"
+    call_id: str
+    verdict: str
+    rule: str
+    by: str
+
+
+@attrs.frozen(kw_only=True)
+class ApprovalRequested(Event):
+    type: ClassVar[str] = "approval.requested"
+    id: str
+    call_id: str
+    name: str
+    arguments: JsonObject
+    why: str
+    preview: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class ApprovalDecided(Event):
+    """`decision` is allow or deny; `scope` once, run or workspace; `arguments` are the edited ones, if edited."""
+
+    type: ClassVar[str] = "approval.decided"
+    id: str
+    decision: str
+    by: str
+    why: str = ""
+    scope: str = "once"
+    arguments: JsonObject | None = None
+
+
+@attrs.frozen(kw_only=True)
+class QuestionAsked(Event):
+    type: ClassVar[str] = "question.asked"
+    id: str
+    call_id: str
+    text: str
+    options: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class QuestionAnswered(Event):
+    type: ClassVar[str] = "question.answered"
+    id: str
+    answer: str
+    by: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolStarted(Event):
+    type: ClassVar[str] = "tool.started"
+    call_id: str
+    name: str
+    attempt: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutput(Event):
+    type: ClassVar[str] = "tool.output"
+    kept: ClassVar[bool] = False
+    call_id: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolFinished(Event):
+    """`kind` is ok, error, refused, interrupted or unknown (it may or may not have taken effect)."""
+
+    type: ClassVar[str] = "tool.finished"
+    call_id: str
+    name: str
+    result: str
+    is_error: bool
+    seconds: float
+    kind: str = "ok"
+    note: str = ""
+    data: JsonObject | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToolRetried(Event):
+    type: ClassVar[str] = "tool.retried"
+    call_id: str
+    name: str
+    attempt: int
+    wait: float
+    message: str
+
+
+@attrs.frozen(kw_only=True)
+class FileChanged(Event):
+    """`before` is the content hash kept for undo, None for a new file."""
+
+    type: ClassVar[str] = "file.changed"
+    call_id: str
+    path: str
+    diff: str
+    before: str | None = None
+    after: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NotesChanged(Event):
+    type: ClassVar[str] = "notes.changed"
+    notes: tuple[JsonObject, ...]
+
+
+@attrs.frozen(kw_only=True)
+class SkillLoaded(Event):
+    type: ClassVar[str] = "skill.loaded"
+    name: str
+    path: str = ""
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class MessageSent(Event):
+    type: ClassVar[str] = "message.sent"
+    id: str
+    to: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class MessageReceived(Event):
+    type: ClassVar[str] = "message.received"
+    id: str
+    sender: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class SteerReceived(Event):
+    """A human's steering message was taken in; `entered` marks the later moment it became part of the history."""
+
+    type: ClassVar[str] = "steer.received"
+    id: str
+    text: str
+    by: str = ""
+    entered: bool = False
+    interrupt: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class NoteAdded(Event):
+    """A message of the runtime's own entered the history (continue, a repair, a wrap-up request)."""
+
+    type: ClassVar[str] = "note.added"
+    text: str
+    why: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class CancelRequested(Event):
+    type: ClassVar[str] = "cancel.requested"
+    by: str = ""
+
+
+# --- limits and the guard ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class BudgetReserved(Event):
+    type: ClassVar[str] = "budget.reserved"
+    id: int
+    input: int
+    output_cap: int
+    cost_usd: float | None = None
+    purpose: str = "turn"
+
+
+@attrs.frozen(kw_only=True)
+class BudgetSettled(Event):
+    type: ClassVar[str] = "budget.settled"
+    id: int
+    usage: JsonObject
+    cost_usd: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class BudgetRefused(Event):
+    type: ClassVar[str] = "budget.refused"
+    limit: str
+    scope: str
+    message: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class BudgetOverrun(Event):
+    type: ClassVar[str] = "budget.overrun"
+    limit: str
+    scope: str
+    by: float
+
+
+@attrs.frozen(kw_only=True)
+class LoopNudged(Event):
+    type: ClassVar[str] = "loop.nudged"
+    why: str
+    calls: tuple[JsonObject, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class LoopBlocked(Event):
+    type: ClassVar[str] = "loop.blocked"
+    why: str
+    calls: tuple[JsonObject, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class LoopStopped(Event):
+    type: ClassVar[str] = "loop.stopped"
+    why: str
+    calls: tuple[JsonObject, ...] = ()
+
+
+# --- context, hooks, servers -------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class ContextCompacted(Event):
+    type: ClassVar[str] = "context.compacted"
+    before: int
+    after: int
+    steps: tuple[str, ...] = ()
+    history: tuple[JsonObject, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PrefixChanged(Event):
+    type: ClassVar[str] = "prefix.changed"
+    why: str
+
+
+@attrs.frozen(kw_only=True)
+class HookFinished(Event):
+    type: ClassVar[str] = "hook.finished"
+    hook: str
+    verdict: str
+    seconds: float
+    message: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class McpConnected(Event):
+    type: ClassVar[str] = "mcp.connected"
+    server: str
+    tools: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class McpLost(Event):
+    type: ClassVar[str] = "mcp.lost"
+    server: str
+    why: str
+
+
+@attrs.frozen(kw_only=True)
+class Warned(Event):
+    """Something a person should know that stops nothing: a tool left out, an opaque part another model cannot take."""
+
+    type: ClassVar[str] = "warning"
+    text: str
+
+
+# --- stream only -------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class Gap(Event):
+    """A slow reader missed `lost` live events; a snapshot follows."""
+
+    type: ClassVar[str] = "gap"
+    kept: ClassVar[bool] = False
+    lost: int
+
+
+@attrs.frozen(kw_only=True)
+class Snapshot(Event):
+    type: ClassVar[str] = "snapshot"
+    kept: ClassVar[bool] = False
+    state: JsonObject
+
+
+@attrs.frozen(kw_only=True)
+class Unknown(Event):
+    """An event of a type this version does not know: shown and kept as it is."""
+
+    type: ClassVar[str] = "unknown"
+    name: str
+    body: JsonObject
+
+
+@attrs.frozen
+class Record:
+    """An event with its place in the run: `seq` counts kept events from 1, `at` is seconds since the epoch.
+
+    For a live event `seq` is the last kept one before it and `n` counts live events since.
+    """
+
+    seq: int
+    at: float
+    event: Event
+    n: int = 0
+
+
+TYPES: Mapping[str, type[Event]] = {
+    cls.type: cls
+    for cls in list(globals().values())
+    if isinstance(cls, type) and issubclass(cls, Event) and cls.type and cls is not Unknown
+}
+
+Body: TypeAlias = dict[str, Any]
+
+
+def _encoder(cls: type[Event]) -> Callable[[Event], Body]:
+    names = [field.name for field in attrs.fields(cls) if field.name != "actor"]
+
+    def encode(event: Event) -> Body:
+        return {name: getattr(event, name) for name in names}
+
+    return encode
+
+
+_ENCODERS = {cls: _encoder(cls) for cls in TYPES.values()}
+
+
+def _tuples(cls: type[Event]) -> frozenset[str]:
+    hints = typing.get_type_hints(cls)
+    found: set[str] = set()
+    for field in attrs.fields(cls):
+        hint = hints[field.name]
+        options = (hint, *typing.get_args(hint))
+        if any(typing.get_origin(option) is tuple for option in options):
+            found.add(field.name)
+    return frozenset(found)
+
+
+_FIELDS = {cls: frozenset(field.name for field in attrs.fields(cls)) for cls in TYPES.values()}
+_TUPLES = {cls: _tuples(cls) for cls in TYPES.values()}
+
+
+def body_of(event: Event) -> Body:
+    """The event's own fields, without type and actor, ready for JSON."""
+    if isinstance(event, Unknown):
+        return dict(event.body)
+    return _ENCODERS[type(event)](event)
+
+
+def type_of(event: Event) -> str:
+    return event.name if isinstance(event, Unknown) else event.type
+
+
+def event_from(type_name: str, actor: str, body: Body) -> Event:
+    """The event a stored row or a stream line stands for; fields of a newer version are left out."""
+    cls = TYPES.get(type_name)
+    if cls is None:
+        return Unknown(actor=actor, name=type_name, body=body)
+    fields = _FIELDS[cls]
+    tuples = _TUPLES[cls]
+    arguments = {
+        name: tuple(value) if name in tuples and value.__class__ is list else value
+        for name, value in body.items()
+        if name in fields
+    }
+    return cls(actor=actor, **arguments)
