@@ -282,7 +282,6 @@ class ToolFinished(Event):
     is_error: bool
     seconds: float
     kind: str = "ok"
-    note: str = ""
     data: JsonObject | None = None
 
 
@@ -406,8 +405,12 @@ class BudgetOverrun(Event):
 
 @attrs.frozen(kw_only=True)
 class LoopNudged(Event):
+    """`note` is what the model reads, at the end of the result of `call_id` (or as a user message if there is none)."""
+
     type: ClassVar[str] = "loop.nudged"
     why: str
+    call_id: str = ""
+    note: str = ""
     calls: tuple[JsonObject, ...] = ()
 
 
