@@ -1,0 +1,297 @@
+"""Agent files: Markdown with strict YAML front matter becomes a Definition, or faults with file, line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import attrs
+
+from .errors import DefinitionError, Fault, did_you_mean
+from .frontmatter import (
+    Fields,
+    Source,
+    Value,
+    Wrong,
+    boolean,
+    integer,
+    kind,
+    mapping,
+    number,
+    one_of,
+    parse,
+    split,
+    text,
+    texts,
+)
+
+T = TypeVar("T")
+
+KEYS = (
+    "name",
+    "description",
+    "when_to_use",
+    "model",
+    "tools",
+    "skills",
+    "mcps",
+    "subagents",
+    "talks_to",
+    "max_steps",
+    "total_steps",
+    "token_budget",
+    "cost_budget",
+    "timeout",
+    "max_depth",
+    "max_children",
+    "max_tool_calls",
+    "permissions",
+    "loops",
+    "thinking",
+    "hooks",
+    "instructions",
+    "output",
+    "temperature",
+    "top_p",
+    "max_output_tokens",
+)
+NAME = re.compile(r"[a-z0-9-]{1,64}")
+VARIABLES = ("model", "workspace", "tools", "subagents", "skills", "date")
+
+
+@attrs.frozen
+class Permissions:
+    """An agent's own rules, as written."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Caps:
+    """The limits an agent file may set; None where it says nothing. Seconds and USD where it matters."""
+
+    max_steps: int | None = None
+    total_steps: int | None = None
+    token_budget: int | None = None
+    cost_budget: float | None = None
+    timeout: float | None = None
+    max_depth: int | None = None
+    max_children: int | None = None
+    max_tool_calls: int | None = None
+
+
+@attrs.frozen
+class OutputRules:
+    """What the last answer must satisfy."""
+
+    schema: Mapping[str, Any] | None = None
+    check: str | None = None
+    max_chars: int | None = None
+    forbid: tuple[str, ...] = ()
+    retries: int = 2
+
+
+@attrs.frozen
+class Definition:
+    """One agent as its file says; `path` is where it came from, as shown to a person."""
+
+    name: str
+    description: str
+    prompt: str
+    path: str = ""
+    when_to_use: str = ""
+    model: str | None = None
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] | Literal["all"] = ()
+    mcps: tuple[str, ...] = ()
+    subagents: tuple[str, ...] = ()
+    talks_to: tuple[str, ...] = ()
+    caps: Caps = Caps()
+    permissions: Permissions = Permissions()
+    loops: Mapping[str, Any] | Literal["off"] = attrs.field(factory=dict[str, Any])
+    thinking: int | Literal["low", "medium", "high"] | None = None
+    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    instructions: bool = False
+    output: OutputRules | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    warnings: tuple[Fault, ...] = ()
+
+
+def load(path: Path, shown: str | None = None) -> Definition:
+    """Read one agent file. Raises DefinitionError listing every fault, OSError where it cannot be read."""
+    shown = shown or str(path)
+    raw = path.read_bytes()
+    try:
+        content = raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise DefinitionError([Fault(shown, line, "not UTF-8 text; save the file as UTF-8")]) from None
+    return read(content, shown)
+
+
+def read(content: str, shown: str) -> Definition:
+    """The Definition a file's text stands for. Raises DefinitionError listing every fault."""
+    cut = split(content)
+    if cut.header is None:
+        first = content.split("\n", 1)[0]
+        raise DefinitionError(
+            [Fault(shown, 1, "an agent file begins with front matter between two lines '---'", 1, first, len(first))]
+        )
+    source = Source(shown, cut.header, cut.header_line)
+    root = parse(source)
+    if root is None:
+        raise DefinitionError(
+            [Fault(shown, cut.header_line, "the front matter is empty; it needs name and description")]
+        )
+    faults: list[Fault] = []
+    fields = Fields[Any](root, KEYS, faults)
+    warnings: list[Fault] = []
+    definition = Definition(
+        name=fields.take("name", _name, ""),
+        description=fields.take("description", _line, ""),
+        prompt=cut.body.strip("\n"),
+        path=shown,
+        when_to_use=fields.take("when_to_use", text, ""),
+        model=fields.take("model", text),
+        tools=fields.take("tools", texts, ()),
+        skills=fields.take("skills", _skills, ()),
+        mcps=fields.take("mcps", texts, ()),
+        subagents=fields.take("subagents", texts, ()),
+        talks_to=fields.take("talks_to", texts, ()),
+        caps=_caps(fields),
+        permissions=fields.take("permissions", _permissions, Permissions()),
+        loops=fields.take("loops", _loops, {}),
+        thinking=fields.take("thinking", _thinking),
+        hooks=fields.take("hooks", mapping, {}),
+        instructions=fields.take("instructions", boolean, False),
+        output=fields.take("output", _output),
+        temperature=fields.take("temperature", number(0, 2)),
+        top_p=fields.take("top_p", number(0, 1)),
+        max_output_tokens=fields.take("max_output_tokens", integer(1)),
+    )
+    missing = [key for key in ("name", "description") if key not in fields]
+    if missing and not any(fault.text.startswith("expected a mapping") for fault in faults):
+        faults.append(Fault(shown, cut.header_line, f"{' and '.join(missing)} missing; an agent file needs both"))
+    if "tools" not in fields:
+        warnings.append(Fault(shown, cut.header_line, "no key 'tools': this agent gets no tools", warning=True))
+    if not definition.prompt.strip():
+        warnings.append(
+            Fault(shown, cut.body_line, "no text below the front matter: the prompt is empty", warning=True)
+        )
+    if faults:
+        raise DefinitionError(sorted(faults, key=lambda fault: (fault.line, fault.column)))
+    return attrs.evolve(definition, warnings=tuple(warnings))
+
+
+def unknown_names(definition: Definition, content: str, **known: Iterable[str]) -> list[Fault]:
+    """Faults for tools, subagents or skills that nobody here knows, at the place where the file names them."""
+    cut = split(content)
+    root = parse(Source(definition.path, cut.header or "", cut.header_line))
+    if root is None:
+        return []
+    fields = Fields[Any](root, KEYS, [])
+    faults: list[Fault] = []
+    for key, names in known.items():
+        there = list(names)
+        place = fields.place(key)
+        for value in _entries(place) if place is not None else []:
+            name = value.plain()
+            if isinstance(name, str) and name not in there:
+                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill"}.get(key, key)
+                faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
+    return faults
+
+
+def _entries(value: Value) -> list[Value]:
+    try:
+        return value.items()
+    except Wrong:
+        return [value]
+
+
+def _name(value: Value) -> str:
+    plain = text(value)
+    if not NAME.fullmatch(plain):
+        raise Wrong(f"'{plain}' is no name: 1 to 64 of a-z, 0-9 and -")
+    return plain
+
+
+def _line(value: Value) -> str:
+    plain = text(value).strip()
+    if not plain:
+        raise Wrong("expected one line of text, found an empty one")
+    return " ".join(plain.split())
+
+
+def _skills(value: Value) -> tuple[str, ...] | Literal["all"]:
+    return "all" if value.plain() == "all" else texts(value)
+
+
+def _caps(fields: Fields[Any]) -> Caps:
+    return Caps(
+        max_steps=fields.take("max_steps", integer(1)),
+        total_steps=fields.take("total_steps", integer(1)),
+        token_budget=fields.take("token_budget", integer(1)),
+        cost_budget=fields.take("cost_budget", number(0)),
+        timeout=fields.take("timeout", _seconds),
+        max_depth=fields.take("max_depth", integer(0)),
+        max_children=fields.take("max_children", integer(0)),
+        max_tool_calls=fields.take("max_tool_calls", integer(0)),
+    )
+
+
+def _seconds(value: Value) -> float:
+    seconds = number(0)(value)
+    if seconds <= 0:
+        raise Wrong("expected seconds above 0")
+    return seconds
+
+
+def _nested(value: Value, known: Iterable[str]) -> Fields[Any]:
+    return Fields[Any](value, known, [])
+
+
+def _whole(fields: Fields[Any], taken: T) -> T:
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return taken
+
+
+def _permissions(value: Value) -> Permissions:
+    fields = _nested(value, ("allow", "ask", "deny"))
+    return _whole(fields, Permissions(*(fields.take(key, texts, ()) for key in ("allow", "ask", "deny"))))
+
+
+def _loops(value: Value) -> Mapping[str, Any] | Literal["off"]:
+    plain = value.plain()
+    if plain in ("off", False):
+        return "off"
+    return mapping(value)
+
+
+def _thinking(value: Value) -> int | str:
+    plain = value.plain()
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        return integer(0)(value)
+    try:
+        return one_of("low", "medium", "high")(value)
+    except Wrong:
+        raise Wrong(f"expected a number of tokens, low, medium or high, found {kind(plain)}") from None
+
+
+def _output(value: Value) -> OutputRules:
+    fields = _nested(value, ("schema", "check", "max_chars", "forbid", "retries"))
+    rules = OutputRules(
+        schema=fields.take("schema", mapping),
+        check=fields.take("check", text),
+        max_chars=fields.take("max_chars", integer(1)),
+        forbid=fields.take("forbid", texts, ()),
+        retries=fields.take("retries", integer(0, 20), 2),
+    )
+    return _whole(fields, rules)

@@ -1,0 +1,251 @@
+"""YAML with positions: a mapping whose every key and value knows its line and column, so that a fault can be shown."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar, cast
+
+import attrs
+import yaml
+
+from .errors import DefinitionError, Fault, did_you_mean
+
+T = TypeVar("T")
+Convert = Callable[["Value"], T]
+
+
+class Wrong(Exception):
+    """A value is not what its key wants; the message says what is allowed, `faults` what is wrong inside it."""
+
+    def __init__(self, text: str, at: Value | None = None, faults: Iterable[Fault] = ()) -> None:
+        super().__init__(text)
+        self.at = at
+        self.faults = tuple(faults)
+
+
+@attrs.frozen
+class Split:
+    """A Markdown file cut in two: `header` begins at line `header_line` (1-based), `body` at `body_line`."""
+
+    header: str | None
+    header_line: int
+    body: str
+    body_line: int
+
+
+def split(text: str) -> Split:
+    """Cut front matter from body; a BOM, CRLF and blanks after the dashes are fine. No front matter: header None."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != "---":
+        return Split(None, 1, "\n".join(lines), 1)
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() == "---":
+            return Split("\n".join(lines[1:number]) + "\n", 2, "\n".join(lines[number + 1 :]), number + 2)
+    return Split(None, 1, "\n".join(lines), 1)
+
+
+@attrs.frozen
+class Source:
+    """Where YAML came from: `path` as shown to a person, its text, and the line of the file the text begins at."""
+
+    path: str
+    text: str
+    first_line: int = 1
+
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def fault(self, mark: Any, text: str, width: int = 1) -> Fault:
+        """The fault at a YAML mark."""
+        row = min(int(mark.line), len(self.lines) - 1)
+        return Fault(self.path, row + self.first_line, text, int(mark.column) + 1, self.lines[row], max(width, 1))
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """One YAML value with its place."""
+
+    source: Source
+    node: yaml.Node
+
+    def plain(self) -> Any:
+        """The value as plain data."""
+        return _construct(self.node)
+
+    def fault(self, text: str) -> Fault:
+        start, end = cast("Any", self.node.start_mark), cast("Any", self.node.end_mark)
+        width = end.column - start.column if end.line == start.line else 1
+        return self.source.fault(start, text, width)
+
+    def items(self) -> list[Value]:
+        """The entries of a list. Raises Wrong for anything else."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise Wrong(f"expected a list, found {kind(self.plain())}", self)
+        return [Value(self.source, node) for node in cast("list[yaml.Node]", self.node.value)]
+
+    def pairs(self) -> list[tuple[Value, Value]]:
+        """The entries of a mapping, in order. Raises Wrong for anything else."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise Wrong(f"expected a mapping, found {kind(self.plain())}", self)
+        pairs = cast("list[tuple[yaml.Node, yaml.Node]]", self.node.value)
+        return [(Value(self.source, key), Value(self.source, value)) for key, value in pairs]
+
+
+def kind(value: object) -> str:
+    """The word a person has for a YAML value's type."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text '{value}'"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return type(value).__name__
+
+
+def parse(source: Source) -> Value | None:
+    """The YAML's root value, None for an empty text. Raises DefinitionError for what is no YAML."""
+    try:
+        node = yaml.compose(source.text, Loader=yaml.SafeLoader)
+        if node is not None:
+            _construct(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        text = " ".join(part for part in (error.context, error.problem) if part)
+        if mark is None:
+            raise DefinitionError([Fault(source.path, source.first_line, text)]) from None
+        raise DefinitionError([source.fault(mark, f"not valid YAML: {text}")]) from None
+    except yaml.YAMLError as error:
+        raise DefinitionError([Fault(source.path, source.first_line, f"not valid YAML: {error}")]) from None
+    except RecursionError:
+        raise DefinitionError([Fault(source.path, source.first_line, "nested too deeply")]) from None
+    return Value(source, node) if node is not None else None
+
+
+def _construct(node: yaml.Node) -> Any:
+    constructor: Any = yaml.SafeLoader("")
+    try:
+        return constructor.construct_document(node)
+    finally:
+        constructor.dispose()
+
+
+class Fields(Generic[T]):
+    """A mapping's entries by key, taken one by one; every fault is collected, so that a person sees all at once."""
+
+    def __init__(self, root: Value, known: Iterable[str], faults: list[Fault]) -> None:
+        self._entries: dict[str, Value] = {}
+        self._keys: dict[str, Value] = {}
+        self.faults = faults
+        known = list(known)
+        try:
+            pairs = root.pairs()
+        except Wrong as wrong:
+            faults.append(root.fault(str(wrong)))
+            return
+        for key, value in pairs:
+            name = key.plain()
+            if not isinstance(name, str):
+                faults.append(key.fault(f"a key must be text, found {kind(name)}"))
+            elif name not in known:
+                faults.append(key.fault(f"unknown key '{name}'{did_you_mean(name, known)}"))
+            elif name in self._entries:
+                faults.append(key.fault(f"'{name}' stands twice"))
+            else:
+                self._entries[name] = value
+                self._keys[name] = key
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def place(self, name: str) -> Value | None:
+        """The value as it stands in the file, for faults found later."""
+        return self._entries.get(name)
+
+    def take(self, name: str, convert: Callable[[Value], Any], default: Any = None) -> Any:
+        """The converted value, or the default where the key is missing or its value is wrong."""
+        value = self._entries.get(name)
+        if value is None:
+            return default
+        try:
+            return convert(value)
+        except Wrong as wrong:
+            self.faults.extend(wrong.faults or [(wrong.at or value).fault(f"{name}: {wrong}")])
+            return default
+
+
+def text(value: Value) -> str:
+    plain = value.plain()
+    if not isinstance(plain, str):
+        raise Wrong(f"expected text, found {kind(plain)}")
+    return plain
+
+
+def boolean(value: Value) -> bool:
+    plain = value.plain()
+    if not isinstance(plain, bool):
+        raise Wrong(f"expected true or false, found {kind(plain)}")
+    return plain
+
+
+def integer(low: int = 0, high: int | None = None) -> Callable[[Value], int]:
+    def convert(value: Value) -> int:
+        plain = value.plain()
+        if not isinstance(plain, int) or isinstance(plain, bool):
+            raise Wrong(f"expected a whole number, found {kind(plain)}")
+        if plain < low or (high is not None and plain > high):
+            raise Wrong(f"expected {low} or more, found {plain}" if high is None else f"expected {low} to {high}")
+        return plain
+
+    return convert
+
+
+def number(low: float = 0.0, high: float | None = None) -> Callable[[Value], float]:
+    def convert(value: Value) -> float:
+        plain = value.plain()
+        if not isinstance(plain, int | float) or isinstance(plain, bool):
+            raise Wrong(f"expected a number, found {kind(plain)}")
+        if not low <= plain or (high is not None and plain > high):
+            raise Wrong(f"expected {low:g} or more, found {plain}" if high is None else f"expected {low:g} to {high:g}")
+        return float(plain)
+
+    return convert
+
+
+def texts(value: Value) -> tuple[str, ...]:
+    """A list of texts; a single text counts as a list of one."""
+    if isinstance(value.node, yaml.ScalarNode) and isinstance(plain := value.plain(), str):
+        return (plain,)
+    found: list[str] = []
+    for item in value.items():
+        plain = item.plain()
+        if not isinstance(plain, str):
+            raise Wrong(f"expected text, found {kind(plain)}", item)
+        found.append(plain)
+    return tuple(found)
+
+
+def mapping(value: Value) -> Mapping[str, Any]:
+    plain = value.plain()
+    if not isinstance(plain, dict):
+        raise Wrong(f"expected a mapping, found {kind(plain)}")
+    return cast("dict[str, Any]", plain)
+
+
+def one_of(*words: str) -> Callable[[Value], str]:
+    def convert(value: Value) -> str:
+        plain = value.plain()
+        if plain not in words:
+            raise Wrong(f"expected {', '.join(words[:-1])} or {words[-1]}, found {kind(plain)}")
+        return cast("str", plain)
+
+    return convert
