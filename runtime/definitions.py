@@ -29,6 +29,16 @@ from .frontmatter import (
 
 T = TypeVar("T")
 
+CAP_KEYS = (
+    "max_steps",
+    "total_steps",
+    "token_budget",
+    "cost_budget",
+    "timeout",
+    "max_depth",
+    "max_children",
+    "max_tool_calls",
+)
 KEYS = (
     "name",
     "description",
@@ -39,14 +49,7 @@ KEYS = (
     "mcps",
     "subagents",
     "talks_to",
-    "max_steps",
-    "total_steps",
-    "token_budget",
-    "cost_budget",
-    "timeout",
-    "max_depth",
-    "max_children",
-    "max_tool_calls",
+    *CAP_KEYS,
     "permissions",
     "loops",
     "thinking",
@@ -164,8 +167,8 @@ def read(content: str, shown: str) -> Definition:
         mcps=fields.take("mcps", texts, ()),
         subagents=fields.take("subagents", texts, ()),
         talks_to=fields.take("talks_to", texts, ()),
-        caps=_caps(fields),
-        permissions=fields.take("permissions", _permissions, Permissions()),
+        caps=caps(fields),
+        permissions=fields.take("permissions", permissions, Permissions()),
         loops=fields.take("loops", _loops, {}),
         thinking=fields.take("thinking", _thinking),
         hooks=fields.take("hooks", mapping, {}),
@@ -233,7 +236,8 @@ def _skills(value: Value) -> tuple[str, ...] | Literal["all"]:
     return "all" if value.plain() == "all" else texts(value)
 
 
-def _caps(fields: Fields[Any]) -> Caps:
+def caps(fields: Fields[Any]) -> Caps:
+    """The limits among a file's fields."""
     return Caps(
         max_steps=fields.take("max_steps", integer(1)),
         total_steps=fields.take("total_steps", integer(1)),
@@ -263,7 +267,8 @@ def _whole(fields: Fields[Any], taken: T) -> T:
     return taken
 
 
-def _permissions(value: Value) -> Permissions:
+def permissions(value: Value) -> Permissions:
+    """A `permissions:` block."""
     fields = _nested(value, ("allow", "ask", "deny"))
     return _whole(fields, Permissions(*(fields.take(key, texts, ()) for key in ("allow", "ask", "deny"))))
 

@@ -416,8 +416,12 @@ class LoopNudged(Event):
 
 @attrs.frozen(kw_only=True)
 class LoopBlocked(Event):
+    """As LoopNudged, and the same calls are refused from now on."""
+
     type: ClassVar[str] = "loop.blocked"
     why: str
+    call_id: str = ""
+    note: str = ""
     calls: tuple[JsonObject, ...] = ()
 
 

@@ -1,0 +1,102 @@
+"""The cast: every agent that can be found, the first place wins; the rest of a name's files are shadowed, not lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import attrs
+
+from . import shipped
+from .config import user_folder
+from .definitions import Definition, load
+from .errors import DefinitionError, Fault, UsageError, did_you_mean
+
+Origin: TypeAlias = Literal["workspace", "user", "shipped"]
+
+WORKSPACE_PLACES = ("agents", ".agents/agents")
+
+
+@attrs.frozen
+class Member:
+    """An agent file that was found: its Definition, or the faults that make it unusable."""
+
+    name: str
+    path: Path
+    shown: str
+    origin: Origin
+    definition: Definition | None
+    faults: tuple[Fault, ...] = ()
+
+
+@attrs.frozen
+class Cast:
+    """All agents by name, in the order their places come; `shadowed` are later files of a name already taken."""
+
+    members: dict[str, Member]
+    shadowed: tuple[Member, ...] = ()
+
+    def get(self, name: str) -> Definition:
+        """The usable Definition of that name. Raises UsageError for none, DefinitionError for a faulty file."""
+        member = self.members.get(name)
+        if member is None:
+            raise UsageError(f"unknown agent '{name}'{did_you_mean(name, self.members)}  (elenco agents)")
+        if member.definition is None:
+            raise DefinitionError(member.faults)
+        return member.definition
+
+    def closure(self, name: str) -> list[Definition]:
+        """The agent and all it may reach by delegation, each once. Raises as `get`, at the file that names it."""
+        found: dict[str, Definition] = {}
+        waiting = [name]
+        while waiting:
+            current = waiting.pop(0)
+            if current in found:
+                continue
+            found[current] = definition = self.get(current)
+            for child in definition.subagents:
+                if child not in self.members:
+                    raise DefinitionError(
+                        [Fault(definition.path, 1, f"unknown agent '{child}'{did_you_mean(child, self.members)}")]
+                    )
+            waiting.extend(definition.subagents)
+        return list(found.values())
+
+
+def find(workspace: Path, user: Path | None = None) -> Cast:
+    """Look in all places. A file that cannot be read is a member with faults, so that it is told, not missed."""
+    members: dict[str, Member] = {}
+    shadowed: list[Member] = []
+    for member in _places(workspace, user if user is not None else user_folder()):
+        if member.name in members:
+            shadowed.append(member)
+        else:
+            members[member.name] = member
+    return Cast(members, tuple(shadowed))
+
+
+def _places(workspace: Path, user: Path | None) -> Iterator[Member]:
+    for place in WORKSPACE_PLACES:
+        yield from _folder(workspace / place, "workspace", place)
+    if user is not None:
+        yield from _folder(user / "agents", "user", str(user / "agents"))
+    yield from _folder(shipped.folder("agents"), "shipped", "shipped:agents")
+
+
+def _folder(folder: Path, origin: Origin, shown: str) -> Iterator[Member]:
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".md" and path.is_file())
+    except OSError:
+        return
+    for path in files:
+        name = f"{shown}/{path.name}"
+        try:
+            definition = load(path, name)
+        except DefinitionError as error:
+            yield Member(path.stem, path, name, origin, None, error.faults)
+        except OSError as error:
+            fault = Fault(name, 1, f"cannot be read: {error.strerror}")
+            yield Member(path.stem, path, name, origin, None, (fault,))
+        else:
+            yield Member(definition.name, path, name, origin, definition, definition.warnings)

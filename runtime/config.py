@@ -1,0 +1,127 @@
+"""Settings files: `elenco.yaml` in the workspace, `config.yaml` in the user's config folder; strict like agent files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
+from .errors import DefinitionError, Fault
+from .frontmatter import Fields, Source, Value, Wrong, mapping, one_of, parse, text
+
+KEYS = (
+    "model",
+    "providers",
+    "models",
+    "mcpServers",
+    "permissions",
+    "limits",
+    "loops",
+    "hooks",
+    "search",
+    "sandbox",
+)
+WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
+
+
+@attrs.frozen
+class ProviderConfig:
+    """A server the user added: its base URL, the wire it speaks, the environment variable its key is in."""
+
+    base_url: str
+    wire: str = "openai-chat"
+    key_env: str | None = None
+
+
+@attrs.frozen
+class Config:
+    """One settings file's say; `path` as shown to a person."""
+
+    path: str = ""
+    model: str | None = None
+    providers: Mapping[str, ProviderConfig] = attrs.field(factory=dict[str, ProviderConfig])
+    models: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    mcp_servers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    permissions: Permissions = Permissions()
+    limits: Caps = Caps()
+    loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    search: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+
+
+def user_folder(environment: Mapping[str, str] | None = None) -> Path | None:
+    """The user's config folder, None where there is no home to hold one."""
+    environment = os.environ if environment is None else environment
+    if base := environment.get("XDG_CONFIG_HOME"):
+        return Path(base) / "elenco"
+    if home := environment.get("HOME"):
+        return Path(home) / ".config" / "elenco"
+    return None
+
+
+def load(path: Path, shown: str) -> Config:
+    """Read one settings file; a missing one says nothing. Raises DefinitionError listing every fault."""
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return Config()
+    except UnicodeDecodeError:
+        raise DefinitionError([Fault(shown, 1, "not UTF-8 text; save the file as UTF-8")]) from None
+    except OSError as error:
+        raise DefinitionError([Fault(shown, 1, f"cannot be read: {error.strerror}")]) from None
+    return read(content, shown)
+
+
+def read(content: str, shown: str) -> Config:
+    """The Config a file's text stands for. Raises DefinitionError listing every fault."""
+    root = parse(Source(shown, content.replace("\r\n", "\n")))
+    if root is None:
+        return Config(shown)
+    faults: list[Fault] = []
+    fields = Fields[Any](root, KEYS, faults)
+    config = Config(
+        path=shown,
+        model=fields.take("model", text),
+        providers=fields.take("providers", _providers, {}),
+        models=fields.take("models", mapping, {}),
+        mcp_servers=fields.take("mcpServers", mapping, {}),
+        permissions=fields.take("permissions", permissions, Permissions()),
+        limits=fields.take("limits", _limits, Caps()),
+        loops=fields.take("loops", mapping, {}),
+        hooks=fields.take("hooks", mapping, {}),
+        search=fields.take("search", mapping, {}),
+        sandbox=fields.take("sandbox", mapping, {}),
+    )
+    if faults:
+        raise DefinitionError(sorted(faults, key=lambda fault: (fault.line, fault.column)))
+    return config
+
+
+def _limits(value: Value) -> Caps:
+    fields = Fields[Any](value, CAP_KEYS, [])
+    taken = caps(fields)
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return taken
+
+
+def _providers(value: Value) -> Mapping[str, ProviderConfig]:
+    found: dict[str, ProviderConfig] = {}
+    for key, entry in value.pairs():
+        fields = Fields[Any](entry, ("base_url", "wire", "key_env"), [])
+        if "base_url" not in fields and not fields.faults:
+            raise Wrong(f"{key.plain()} needs a base_url", entry)
+        config = ProviderConfig(
+            fields.take("base_url", text, ""),
+            fields.take("wire", one_of(*WIRES), "openai-chat"),
+            fields.take("key_env", text),
+        )
+        if fields.faults:
+            raise Wrong("", faults=fields.faults)
+        found[text(key)] = config
+    return found
