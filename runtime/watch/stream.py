@@ -1,0 +1,323 @@
+"""The log stream: what the journal made durable and what is live, for any number of readers who pull.
+
+Writers append to one bounded ring and never wait. A reader owns a cursor: first it is given the kept events from the
+journal, then what the ring holds. One that falls behind the ring loses live events only: the kept ones are read from
+the journal again, then come a `gap` with the number lost, a `snapshot`, and the running turns whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+from runtime.errors import JournalError
+from runtime.events import (
+    ActorFinished,
+    ActorRestarted,
+    Event,
+    Gap,
+    ModelDelta,
+    ModelFailed,
+    ModelFinished,
+    ModelRequested,
+    ModelRetried,
+    ModelWithdrawn,
+    Record,
+    RunFinished,
+    Snapshot,
+    ToolFinished,
+    ToolOutput,
+)
+from runtime.journal.interface import Clock, Journal
+from runtime.messages import JsonObject
+from runtime.model import Delta
+
+PAGE = 500
+_ENDS_TURN = frozenset(
+    {ModelRequested, ModelFinished, ModelFailed, ModelRetried, ModelWithdrawn, ActorFinished, ActorRestarted}
+)
+
+
+class LogStream:
+    """All that happens in one run, in order. Every method but `subscribe` and the readers' is synchronous and O(1).
+
+    `items` and `weight` bound the ring: how many records, and how many characters of text, it keeps for readers.
+    With no reader it keeps nothing but the text of the running turns.
+    """
+
+    def __init__(self, journal: Journal, *, clock: Clock, items: int = 4096, weight: int = 8 << 20) -> None:
+        self.journal = journal
+        self._clock = clock
+        self._max_items = items
+        self._max_weight = weight
+        self._seq = journal.durable_seq
+        self._n = 0
+        self.live = 0
+        self._ring: list[Record] = []
+        self.base = 0
+        self._weight = 0
+        self._turns: dict[str, list[tuple[str, int, str]]] = {}
+        self._readers = 0
+        self._parked = trio.lowlevel.ParkingLot()
+        self.closed = False
+        journal.subscribe(self.publish)
+
+    # --- writers -------------------------------------------------------------------------------------------------
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """Show kept events; the journal calls this when they are durable."""
+        self._seq = records[-1].seq
+        self._n = 0
+        for record in records:
+            kind = type(record.event)
+            if kind in _ENDS_TURN:
+                self._turns.pop(record.event.actor, None)
+            elif kind is RunFinished:
+                self._turns.clear()
+        if self._readers:
+            self._ring.extend(records)
+            self._weight += sum(_weigh(record.event) for record in records)
+            self._trim()
+
+    def publish_deltas(self, actor: str, deltas: Sequence[Delta]) -> None:
+        """Show the pieces of one wake-up; neighbours of the same kind become one event."""
+        if not deltas:
+            return
+        turn = self._turns.get(actor)
+        if turn is None:
+            turn = self._turns[actor] = []
+        kind, index = deltas[0].kind, deltas[0].index
+        texts: list[str] = []
+        for delta in deltas:
+            if delta.kind != kind or delta.index != index:
+                self._piece(actor, turn, kind, index, "".join(texts))
+                kind, index, texts = delta.kind, delta.index, []
+            texts.append(delta.text)
+        self._piece(actor, turn, kind, index, "".join(texts))
+        if self._readers:
+            self._trim()
+
+    def publish_live(self, event: ToolOutput) -> None:
+        """Show a live event that is no delta."""
+        self._add_live(event, len(event.text))
+        if self._readers:
+            self._trim()
+
+    def close(self) -> None:
+        """End the stream: readers get what is left, then their iteration ends."""
+        self.closed = True
+        self._parked.unpark_all()
+
+    # --- readers -------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def subscribe(self, from_seq: int | None = 0) -> AsyncGenerator[Reader]:
+        """A reader of the kept events from `from_seq` on, then of everything live; None begins with a snapshot of now.
+
+        A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part.
+        """
+        self._readers += 1
+        try:
+            yield Reader(self, from_seq)
+        finally:
+            self._readers -= 1
+            if not self._readers:
+                self.base = self.end
+                self._ring.clear()
+                self._weight = 0
+
+    def snapshot(self) -> Record:
+        """Where the run stands, for a reader that missed something."""
+        return self.synthetic(Snapshot(state={"seq": self._seq, "turns": self.running_turns}))
+
+    @property
+    def running_turns(self) -> JsonObject:
+        """What each model call under way has said so far: actor -> pieces of kind, index and text."""
+        return {
+            actor: [{"kind": kind, "index": index, "text": text} for (kind, index), text in _joined(turn).items()]
+            for actor, turn in self._turns.items()
+        }
+
+    @property
+    def seq(self) -> int:
+        """The newest kept event shown."""
+        return self._seq
+
+    @property
+    def end(self) -> int:
+        """The ring's position after its newest record; `base` is that of its oldest."""
+        return self.base + len(self._ring)
+
+    def since(self, position: int) -> list[Record]:
+        return self._ring[position - self.base :]
+
+    async def wait(self) -> None:
+        """Until something is published; a cancelled wait leaves nothing behind."""
+        await self._parked.park()
+
+    # --- inside -------------------------------------------------------------------------------------
+
+    def _piece(self, actor: str, turn: list[tuple[str, int, str]], kind: str, index: int, text: str) -> None:
+        turn.append((kind, index, text))
+        if self._readers:
+            self._add_live(ModelDelta(actor=actor, kind=kind, text=text, index=index), len(text))
+        else:
+            self._n += 1
+
+    def _add_live(self, event: Event, weight: int) -> None:
+        self._n += 1
+        if self._readers:
+            self.live += 1
+            self._weight += weight
+            self._ring.append(Record(self._seq, self._clock(), event, self._n))
+
+    def _trim(self) -> None:
+        # Half is dropped at once, so that the cost of dropping stays constant for each record added.
+        while len(self._ring) > self._max_items or (self._weight > self._max_weight and self._ring):
+            drop = (len(self._ring) + 1) // 2
+            del self._ring[:drop]
+            self.base += drop
+            self._weight = sum(_weigh(record.event) for record in self._ring)
+        self._parked.unpark_all()
+
+    def synthetic(self, event: Event) -> Record:
+        """A live record for one reader only; it takes its own `n`, so that `n` rises for everybody."""
+        self._n += 1
+        return Record(self._seq, self._clock(), event, self._n)
+
+    def resets(self) -> list[Record]:
+        found: list[Record] = []
+        for actor, turn in self._turns.items():
+            reset = True
+            for (kind, index), text in _joined(turn).items():
+                found.append(self.synthetic(ModelDelta(actor=actor, kind=kind, text=text, index=index, reset=reset)))
+                reset = False
+        return found
+
+
+@attrs.frozen
+class _Backlog:
+    """Kept events to fetch from the journal, up to and including `until`; `then` follows them.
+
+    `resync` is for who lost live events or wants no history: then everything live starts anew at the ring's end.
+    """
+
+    until: int
+    then: tuple[Record, ...] = ()
+    resync: bool = False
+
+
+class Reader:
+    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches."""
+
+    def __init__(self, stream: LogStream, from_seq: int | None) -> None:
+        self._stream = stream
+        self._cursor = stream.end
+        self._seen = stream.live
+        self._waiting: list[Record] = []
+        self._snapshot = from_seq is None
+        self._backlog: _Backlog | None
+        if from_seq is None:
+            self._next = stream.seq + 1
+            self._backlog = _Backlog(stream.seq, resync=True)
+        else:
+            self._next = min(max(from_seq, 1), stream.seq + 1)
+            self._backlog = _Backlog(stream.seq, tuple(stream.resets()))
+
+    def __aiter__(self) -> Reader:
+        return self
+
+    async def __anext__(self) -> Record:
+        if not self._waiting:
+            self._waiting = await self.batch()
+            self._waiting.reverse()
+            if not self._waiting:
+                raise StopAsyncIteration
+        return self._waiting.pop()
+
+    async def batch(self) -> list[Record]:
+        """What is new, at least one record; an empty list when the stream has ended.
+
+        Raises JournalError. A cancelled call loses nothing.
+        """
+        stream = self._stream
+        await trio.lowlevel.checkpoint()
+        while True:
+            if self._backlog is not None:
+                found = await self._catch_up(self._backlog)
+            elif self._cursor < stream.base:
+                self._backlog = _Backlog(stream.seq, resync=True)
+                continue
+            else:
+                found = self._take()
+                if not found:
+                    if stream.closed:
+                        return []
+                    await stream.wait()
+            if found:
+                return found
+
+    def _take(self) -> list[Record]:
+        found = self._stream.since(self._cursor)
+        if found:
+            self._cursor = self._stream.end
+            self._seen = self._stream.live
+            self._next = found[-1].seq + 1
+        return found
+
+    async def _catch_up(self, backlog: _Backlog) -> list[Record]:
+        stream = self._stream
+        if self._next <= backlog.until:
+            page = list(await stream.journal.read(self._next, min(PAGE, backlog.until + 1 - self._next)))
+            if not page:
+                raise JournalError(f"the journal has no event {self._next}, which was shown as durable")
+            self._next = page[-1].seq + 1
+            return page
+        if not backlog.resync:
+            self._backlog = None
+            return list(backlog.then)
+        return self._restart(backlog.until)
+
+    def _restart(self, until: int) -> list[Record]:
+        """Go on at the ring's end: the kept events since `until`, what was lost, and the running turns whole."""
+        stream = self._stream
+        kept = [record for record in stream.since(stream.base) if record.event.kept and record.seq > until]
+        if len(kept) != stream.seq - until:
+            self._backlog = _Backlog(stream.seq, resync=True)
+            return []
+        lost = stream.live - self._seen
+        found = list(kept)
+        if self._snapshot:
+            found = [stream.snapshot()]
+        elif lost:
+            found += [stream.synthetic(Gap(lost=lost)), stream.snapshot()]
+        if self._snapshot or lost:
+            found += stream.resets()
+        self._snapshot = False
+        self._backlog = None
+        self._cursor = stream.end
+        self._seen = stream.live
+        self._next = stream.seq + 1
+        return found
+
+
+def _joined(turn: list[tuple[str, int, str]]) -> dict[tuple[str, int], str]:
+    texts: dict[tuple[str, int], list[str]] = {}
+    for kind, index, text in turn:
+        texts.setdefault((kind, index), []).append(text)
+    return {key: "".join(pieces) for key, pieces in texts.items()}
+
+
+def _weigh(event: Event) -> int:
+    match event:
+        case ModelDelta() | ToolOutput():
+            return len(event.text)
+        case ToolFinished():
+            return len(event.result)
+        case ModelFinished():
+            return len(event.text) + len(event.reasoning)
+        case _:
+            return 0

@@ -1,0 +1,234 @@
+"""The log stream: kept events exactly once and in order, whatever the readers do; live ones cheap and bounded."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from runtime.events import Gap, ModelDelta, ModelFinished, Record, Snapshot, ToolOutput, Warned
+from runtime.journal import MemoryJournal
+from runtime.model import Delta
+from runtime.watch import LogStream, Reader
+
+
+def finished(actor: str, text: str) -> ModelFinished:
+    return ModelFinished(
+        actor=actor,
+        turn=0,
+        text=text,
+        reasoning="",
+        tool_calls=(),
+        finish="stop",
+        usage={},
+        cost_usd=None,
+        seconds=0.0,
+    )
+
+
+def make(items: int = 4096) -> tuple[MemoryJournal, LogStream]:
+    journal = MemoryJournal(clock=lambda: 1.0)
+    return journal, LogStream(journal, clock=lambda: 1.0, items=items)
+
+
+async def drain(reader: Reader) -> list[Record]:
+    """Everything a reader can be given without waiting."""
+    found: list[Record] = []
+    while True:
+        with trio.move_on_after(0.001) as scope:
+            found += await reader.batch()
+        if scope.cancelled_caught:
+            return found
+
+
+def kept(records: list[Record]) -> list[int]:
+    return [record.seq for record in records if record.event.kept]
+
+
+async def test_a_late_reader_gets_the_journal_first_and_then_what_is_live(autojump_clock: MockClock) -> None:
+    """A late reader gets the journal first and then what is live, without gap or duplicate."""
+    journal, stream = make()
+    for number in range(1200):
+        journal.append(Warned(text=str(number)))
+    journal.flush()
+    async with stream.subscribe() as reader:
+        journal.append(Warned(text="live"))
+        journal.flush()
+        assert list(range(1, 1202)) == kept(await drain(reader))
+
+
+async def test_nothing_is_shown_before_it_is_durable(autojump_clock: MockClock) -> None:
+    """An event that was appended is not shown before the barrier."""
+    journal, stream = make()
+    async with stream.subscribe() as reader:
+        journal.append(Warned(text="x"))
+        assert await drain(reader) == []
+        await journal.barrier()
+        assert kept(await drain(reader)) == [1]
+
+
+async def test_a_reader_that_joins_in_a_turn_gets_the_turn_whole(autojump_clock: MockClock) -> None:
+    """A reader that joins in a running turn gets it whole: one delta resets, others for each further kind follow."""
+    _, stream = make()
+    stream.publish_deltas("a", [Delta("reasoning", "hm"), Delta("text", "He"), Delta("text", "llo")])
+    stream.publish_deltas("a", [Delta("text", " you")])
+    async with stream.subscribe() as reader:
+        stream.publish_deltas("a", [Delta("text", "!")])
+        found = [(e.kind, e.text, e.reset) for r in await drain(reader) if isinstance(e := r.event, ModelDelta)]
+    assert found == [("reasoning", "hm", True), ("text", "Hello you", False), ("text", "!", False)]
+
+
+async def test_a_finished_turn_is_not_repeated(autojump_clock: MockClock) -> None:
+    """A turn that is over is not given again as a running one."""
+    journal, stream = make()
+    stream.publish_deltas("a", [Delta("text", "x")])
+    journal.append(finished("a", "x"))
+    journal.flush()
+    async with stream.subscribe() as reader:
+        assert [record.seq for record in await drain(reader)] == [1]
+
+
+async def test_deltas_of_one_wake_up_become_one_event_a_kind(autojump_clock: MockClock) -> None:
+    """The deltas of one wake-up are joined where neighbours have the same kind and index."""
+    _, stream = make()
+    async with stream.subscribe() as reader:
+        stream.publish_deltas(
+            "a", [Delta("text", "a"), Delta("text", "b"), Delta("arguments", "{", 0), Delta("arguments", "[", 1)]
+        )
+        found = [(e.kind, e.index, e.text) for r in await drain(reader) if isinstance(e := r.event, ModelDelta)]
+    assert found == [("text", 0, "ab"), ("arguments", 0, "{"), ("arguments", 1, "[")]
+
+
+async def test_a_slow_reader_is_told_what_it_lost(autojump_clock: MockClock) -> None:
+    """A slow reader gets every kept event, the number of lost live ones, a snapshot and the turn whole."""
+    journal, stream = make(items=10)
+    async with stream.subscribe() as reader:
+        for number in range(50):
+            stream.publish_live(ToolOutput(actor="a", call_id="c", text=str(number)))
+            journal.append(Warned(text=str(number)))
+            journal.flush()
+        stream.publish_deltas("a", [Delta("text", "whole")])
+        found = await drain(reader)
+    assert list(range(1, 51)) == kept(found)
+    tail = [record.event for record in found if not record.event.kept]
+    assert isinstance(tail[0], Gap)
+    assert tail[0].lost == 51
+    assert isinstance(tail[1], Snapshot)
+    assert tail[2:] == [ModelDelta(actor="a", kind="text", text="whole", reset=True)]
+
+
+async def test_a_reader_may_begin_with_a_snapshot(autojump_clock: MockClock) -> None:
+    """A reader that wants no history begins with a snapshot of now."""
+    journal, stream = make()
+    journal.append(Warned(text="old"))
+    journal.flush()
+    async with stream.subscribe(None) as reader:
+        journal.append(Warned(text="new"))
+        journal.flush()
+        found = await drain(reader)
+        journal.append(Warned(text="newer"))
+        journal.flush()
+        found += await drain(reader)
+    assert isinstance(found[0].event, Snapshot)
+    assert kept(found) == [3]
+
+
+async def test_readers_end_when_the_stream_is_closed(autojump_clock: MockClock) -> None:
+    """A closed stream gives what is left, then iteration ends."""
+    journal, stream = make()
+    async with stream.subscribe() as reader:
+        journal.append(Warned(text="last"))
+        journal.flush()
+        stream.close()
+        assert [record.seq async for record in reader] == [1]
+
+
+async def test_the_ring_is_bounded_by_text_too(autojump_clock: MockClock) -> None:
+    """A few huge outputs do not stay in memory for a reader that does not read."""
+    journal = MemoryJournal(clock=lambda: 1.0)
+    stream = LogStream(journal, clock=lambda: 1.0, weight=1000)
+    async with stream.subscribe() as reader:
+        for _ in range(20):
+            stream.publish_live(ToolOutput(actor="a", call_id="c", text="x" * 400))
+            assert sum(len(e.text) for r in stream.since(stream.base) if isinstance(e := r.event, ToolOutput)) <= 1000
+        assert isinstance((await drain(reader))[0].event, Gap)
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("keep"), st.integers(1, 4)),
+        st.tuples(st.just("flush"), st.just(0)),
+        st.tuples(st.just("deltas"), st.integers(1, 5)),
+        st.tuples(st.just("finish"), st.integers(0, 1)),
+        st.tuples(st.just("read"), st.integers(0, 2)),
+        st.tuples(st.just("drain"), st.integers(0, 2)),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(actions=ACTIONS, items=st.integers(1, 8))
+def test_kept_events_come_once_and_in_order_whatever_happens(actions: list[tuple[str, int]], items: int) -> None:
+    """Kept events come exactly once and in order, `n` rises, and the text of a turn adds up, in any interleaving."""
+
+    async def play() -> None:
+        journal, stream = make(items)
+        got: list[list[Record]] = [[], [], []]
+        said = ""
+        async with stream.subscribe() as one, stream.subscribe() as two:
+            async with stream.subscribe() as three:
+                readers = (one, two, three)
+                for action, number in actions:
+                    match action:
+                        case "keep":
+                            for _ in range(number):
+                                journal.append(Warned(text=""))
+                        case "flush":
+                            journal.flush()
+                        case "deltas":
+                            said += "x" * number
+                            stream.publish_deltas("a", [Delta("text", "x")] * number)
+                        case "finish":
+                            journal.append(finished("a", said))
+                            journal.flush()
+                            said = ""
+                        case "read":
+                            with trio.move_on_after(0.001):
+                                got[number] += await readers[number].batch()
+                        case _:
+                            got[number] += await drain(readers[number])
+                journal.flush()
+                for number, reader in enumerate(readers):
+                    got[number] += await drain(reader)
+        for found in got:
+            assert list(range(1, journal.last_seq + 1)) == kept(found)
+            places = [(record.seq, record.n) for record in found]
+            assert places == sorted(set(places))
+            shown = ""
+            for record in found:
+                match record.event:
+                    case ModelDelta(text=text, reset=reset):
+                        shown = text if reset else shown + text
+                    case ModelFinished():
+                        shown = ""
+                    case _:
+                        pass
+            assert shown == said
+
+    trio.run(play, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("from_seq", [0, 1, 3, 5, 6, 99])
+async def test_reading_begins_where_the_reader_says(autojump_clock: MockClock, from_seq: int) -> None:
+    """A reader that reconnects names the first event it wants."""
+    journal, stream = make()
+    for _ in range(5):
+        journal.append(Warned(text=""))
+    journal.flush()
+    async with stream.subscribe(from_seq) as reader:
+        journal.append(Warned(text=""))
+        journal.flush()
+        assert list(range(min(max(from_seq, 1), 6), 7)) == kept(await drain(reader))
