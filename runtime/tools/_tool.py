@@ -1,0 +1,217 @@
+"""A tool: a function a model may call, with what its author can honestly say about its effects."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
+
+import attrs
+
+from runtime.events import Event
+from runtime.messages import Image, JsonObject
+from runtime.model import ToolSpec
+
+from ._signature import SignatureError as SignatureError
+from ._signature import read_signature
+
+if TYPE_CHECKING:
+    from runtime.policy.paths import Workspace
+
+Effects: TypeAlias = Literal["none", "idempotent", "once"]
+PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
+PathUses: TypeAlias = Mapping[str, PathUse]
+
+MAX_RESULT_CHARS = 30_000
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@attrs.frozen
+class Output:
+    """What a tool gives back: text for the model, and `data` for programs that read the log."""
+
+    text: str
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+    data: JsonObject | None = None
+
+
+class ToolError(Exception):
+    """An ordinary failure whose text is meant for the model. `transient` says that the same call may work later."""
+
+    def __init__(self, text: str, *, transient: bool = False) -> None:
+        super().__init__(text)
+        self.transient = transient
+
+
+class Changed(Protocol):
+    """Hears that a file was changed: content before (None: it was not there) and after (None: it is gone)."""
+
+    def __call__(self, path: str, before: bytes | None, after: bytes | None, diff: str) -> None: ...
+
+
+def _ignore_text(text: str) -> None:
+    del text
+
+
+def _ignore_event(event: Event) -> None:
+    del event
+
+
+def _ignore_change(path: str, before: bytes | None, after: bytes | None, diff: str) -> None:
+    del path, before, after, diff
+
+
+def _readable(path: str) -> bool:
+    del path
+    return True
+
+
+@attrs.frozen(eq=False)
+class ToolContext:
+    """What a running tool may touch. Its callables may be called from the tool's own thread as well.
+
+    `call_id` stays the same when a call is tried again: pass it on as an idempotency key. `output` shows text while the
+    tool runs, `changed` records a changed file, `report` puts an event into the log. `readable` tells for a path
+    relative to the workspace whether a tool that looks at many files may look at this one.
+    """
+
+    workspace: Workspace
+    call_id: str = ""
+    actor: str = ""
+    output: Callable[[str], None] = _ignore_text
+    changed: Changed = _ignore_change
+    report: Callable[[Event], None] = _ignore_event
+    readable: Callable[[str], bool] = _readable
+
+
+def _progress(tool: Tool) -> bool:
+    return tool.effects != "none"
+
+
+@attrs.frozen(eq=False)
+class Tool:
+    """A tool as the runtime knows it.
+
+    `run` is sync (it gets a thread) or async, takes the arguments by name, and the ToolContext first if its first
+    parameter is called `ctx`. It returns a str or an Output, or raises ToolError. `effects`: `none` changes nothing,
+    `idempotent` may run twice, `once` may not. `poll`: its job is to look at what another party changes. `progress`:
+    it changes the world outside the agent's head (default: effects is not none). `retries` counts further attempts
+    after a transient failure. `check` tells after an interruption whether the call took effect (None: nobody knows).
+    `paths` names the arguments that are paths in the workspace, or computes such a mapping of path to use from the
+    arguments. `delegates` marks a tool whose work is done by another actor.
+
+    Raises ValueError for what contradicts itself.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    run: Callable[..., Any]
+    effects: Effects = "once"
+    poll: bool = False
+    progress: bool = attrs.field(default=attrs.Factory(_progress, takes_self=True))
+    retries: int = 0
+    check: Callable[[JsonObject], Any] | None = None
+    paths: PathUses | Callable[[JsonObject], PathUses] = attrs.field(factory=dict[str, PathUse])
+    max_result_chars: int = MAX_RESULT_CHARS
+    delegates: bool = False
+    convert: Callable[[JsonObject], Mapping[str, Any]] | None = None
+    takes_context: bool = attrs.field(init=False)
+    is_async: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"tool name {self.name!r}: use 1 to 64 letters, digits, _ and -")
+        if self.retries and self.effects == "once":
+            raise ValueError(f"{self.name}: only a tool with effects none or idempotent may be retried")
+        object.__setattr__(self, "takes_context", _first_parameter(self.run) == "ctx")
+        object.__setattr__(self, "is_async", _is_async(self.run))
+
+    @property
+    def read_only(self) -> bool:
+        return self.effects == "none"
+
+    @property
+    def mutates(self) -> bool:
+        return self.progress and not self.read_only
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(self.name, self.description, self.parameters)
+
+    def uses(self, arguments: JsonObject) -> tuple[tuple[str, PathUse], ...]:
+        """The paths a call with these arguments names, as it writes them, and what it does to each."""
+        if callable(self.paths):
+            return tuple(self.paths(arguments).items())
+        return tuple((path, use) for name, use in self.paths.items() if isinstance(path := arguments.get(name), str))
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effects: Effects = "once",
+    poll: bool = False,
+    progress: bool | None = None,
+    retries: int = 0,
+    check: Callable[[JsonObject], Any] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
+    max_result_chars: int = MAX_RESULT_CHARS,
+    delegates: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effects: Effects = "once",
+    poll: bool = False,
+    progress: bool | None = None,
+    retries: int = 0,
+    check: Callable[[JsonObject], Any] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
+    max_result_chars: int = MAX_RESULT_CHARS,
+    delegates: bool = False,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a Tool of a function: its type hints give the schema, its Google-style docstring the descriptions.
+
+    Raises SignatureError for a signature that JSON Schema cannot express.
+    """
+
+    def make(function: Callable[..., Any]) -> Tool:
+        signature = read_signature(function)
+        return Tool(
+            name=name or function.__name__,
+            description=description or signature.description,
+            parameters=signature.parameters,
+            run=function,
+            effects=effects,
+            poll=poll,
+            progress=effects != "none" if progress is None else progress,
+            retries=retries,
+            check=check,
+            paths=paths or {},
+            max_result_chars=max_result_chars,
+            delegates=delegates,
+            convert=signature.convert,
+        )
+
+    return make if function is None else make(function)
+
+
+def _first_parameter(run: Callable[..., Any]) -> str | None:
+    return next(iter(inspect.signature(run).parameters), None)
+
+
+def _is_async(run: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(getattr(run, "__call__", None))  # noqa: B004

@@ -1,0 +1,268 @@
+"""The tools of one agent: what it may call, whether a call fits, and the one place where a tool's fault ends."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+import trio
+
+from runtime.errors import Cancelled, JournalError, did_you_mean
+from runtime.messages import JsonObject, ResultKind, ToolCall, ToolResult
+from runtime.model import ToolSpec
+
+from ._arguments import Arguments
+from ._tool import Output, Tool, ToolContext, ToolError
+from .results import shorten
+from .schedule import Kind
+
+THREAD_GRACE = 2.0
+_TRANSIENT = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EINTR,
+        errno.ECONNABORTED,
+        errno.ECONNREFUSED,
+        errno.ECONNRESET,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.EPIPE,
+        errno.ETIMEDOUT,
+    }
+)
+
+
+@attrs.frozen
+class Problem:
+    """Why a call is not run, in words for the model that made it."""
+
+    text: str
+
+
+def _never_kept(call_id: str, text: str) -> str | None:
+    del call_id, text
+    return None
+
+
+def _no_wait(attempt: int) -> float:
+    del attempt
+    return 0.0
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+@attrs.frozen(eq=False)
+class RunHooks:
+    """What the owner of a call wants to hear. None of them may block.
+
+    `failed` gets the exception, with its traceback, that became an error result. `retried` gets the call, the number
+    of the attempt that failed (from 0), the seconds until the next and the message. `backoff` gives those seconds.
+    `keep` stores the full text of a result that is too long and answers with a handle for `read_result`.
+    `data` gets what a tool's Output carries for programs.
+    """
+
+    failed: Callable[[ToolCall, Exception], None] = _ignore
+    retried: Callable[[ToolCall, int, float, str], None] = _ignore
+    backoff: Callable[[int], float] = _no_wait
+    keep: Callable[[str, str], str | None] = _never_kept
+    data: Callable[[ToolCall, JsonObject], None] = _ignore
+
+
+NO_HOOKS = RunHooks()
+
+
+class ToolBox:
+    """A fixed set of tools with different names.
+
+    Raises ValueError when two tools have the same name.
+    """
+
+    def __init__(self, tools: Iterable[Tool], *, threads: trio.CapacityLimiter | None = None) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._threads = threads
+        self._arguments: dict[str, Arguments] = {}
+        for tool in tools:
+            if tool.name in self._tools:
+                raise ValueError(f"two tools are called {tool.name!r}")
+            self._tools[tool.name] = tool
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as a model sees them, in the order given."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def effects_of(self, call: ToolCall) -> Kind:
+        """What `schedule.rounds` asks; an unknown tool has no effects, for its call is never run."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return "none"
+        return "delegation" if tool.delegates else tool.effects
+
+    def check(self, call: ToolCall) -> Problem | JsonObject:
+        """The arguments to run a call with, or why it cannot run."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            hint = did_you_mean(call.name, self._tools) or "."
+            return Problem(f"there is no tool {call.name!r}{hint} Your tools: {known}")
+        if call.arguments is None:
+            why = call.arguments_error or "they are no JSON object"
+            return Problem(f"{call.name} was not run: its arguments cannot be read: {why}. Send one JSON object.")
+        compiled = self._arguments.get(call.name)
+        if compiled is None:
+            compiled = self._arguments[call.name] = Arguments(tool.parameters)
+        fitted = compiled.fit(call.arguments)
+        if isinstance(fitted, list):
+            faults = "\n".join(f"- {fault}" for fault in fitted)
+            return Problem(f"{call.name} was not run: its arguments do not fit\n{faults}")
+        return fitted
+
+    async def run(self, call: ToolCall, ctx: ToolContext, hooks: RunHooks = NO_HOOKS) -> ToolResult:
+        """Run one call to its result. Whatever a tool raises becomes an error result, never a traceback.
+
+        Only what is no fault of a tool passes through: a journal that cannot be written, and cancellation.
+
+        A cancelled call of an async tool stops where it is. A sync tool's thread cannot be stopped: the call waits
+        THREAD_GRACE seconds for it, then leaves it behind; its next use of the context, or of
+        `trio.from_thread.check_cancelled()`, ends it. Either way there is no result, and nobody can say here whether
+        the call took effect.
+        """
+        fitted = self.check(call)
+        if isinstance(fitted, Problem):
+            return _result(call, fitted.text, "error")
+        tool = self._tools[call.name]
+        attempt = 0
+        while True:
+            try:
+                output = _output(await self._once(tool, fitted, ctx))
+            except (JournalError, Cancelled):
+                raise
+            except Exception as error:  # noqa: BLE001  # the one place where a tool's fault ends
+                if attempt < tool.retries and is_transient(error):
+                    wait = hooks.backoff(attempt)
+                    hooks.retried(call, attempt, wait, _message(error))
+                    await trio.sleep(wait)
+                    attempt += 1
+                    continue
+                hooks.failed(call, error)
+                return _result(call, self._fitting(tool, call, _message(error), hooks), "error")
+            if output.data is not None:
+                hooks.data(call, output.data)
+            text = self._fitting(tool, call, output.text, hooks)
+            result = _result(call, text, "error" if output.is_error else "ok")
+            return attrs.evolve(result, images=output.images) if output.images else result
+
+    async def _once(self, tool: Tool, arguments: JsonObject, ctx: ToolContext) -> object:
+        kwargs = _converted(tool, arguments)
+        if tool.is_async:
+            return await (tool.run(ctx, **kwargs) if tool.takes_context else tool.run(**kwargs))
+        if tool.takes_context:
+            work = functools.partial(tool.run, _from_thread(ctx), **kwargs)
+        else:
+            work = functools.partial(tool.run, **kwargs)
+        return await _in_thread(work, self._threads)
+
+    def _fitting(self, tool: Tool, call: ToolCall, text: str, hooks: RunHooks) -> str:
+        text = _encodable(text)
+        if len(text) <= tool.max_result_chars:
+            return text or "(no output)"
+        return shorten(text, tool.max_result_chars, hooks.keep(call.id, text))
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the same call may work a moment later."""
+    if isinstance(error, ToolError):
+        return error.transient
+    return isinstance(error, TimeoutError) or (isinstance(error, OSError) and error.errno in _TRANSIENT)
+
+
+def _converted(tool: Tool, arguments: JsonObject) -> Mapping[str, Any]:
+    if tool.convert is None:
+        return arguments
+    try:
+        return tool.convert(arguments)
+    except (ValueError, TypeError) as error:
+        raise ToolError(f"{tool.name} was not run: {error}") from error
+
+
+async def _in_thread(work: Callable[[], object], threads: trio.CapacityLimiter | None) -> object:
+    ended = trio.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    def in_thread() -> object:
+        try:
+            return work()
+        finally:
+            with contextlib.suppress(trio.RunFinishedError):  # Left behind, and the run is over.
+                token.run_sync_soon(ended.set)
+
+    try:
+        return await trio.to_thread.run_sync(in_thread, abandon_on_cancel=True, limiter=threads)
+    except trio.Cancelled:
+        with trio.move_on_after(THREAD_GRACE, shield=True):
+            await ended.wait()
+        raise
+
+
+def _from_thread(ctx: ToolContext) -> ToolContext:
+    """The same context for use in a thread: what it reports is reported on Trio's own."""
+
+    def hop(function: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.partial(trio.from_thread.run_sync, function)
+
+    return attrs.evolve(ctx, output=hop(ctx.output), changed=hop(ctx.changed), report=hop(ctx.report))
+
+
+def _output(value: object) -> Output:
+    match value:
+        case Output():
+            return value
+        case str():
+            return Output(value)
+        case None:
+            return Output("done")
+        case _:
+            return Output(json.dumps(value, ensure_ascii=False))
+
+
+def _message(error: Exception) -> str:
+    match error:
+        case ToolError():
+            return str(error)
+        case ExceptionGroup():
+            return "; ".join(_message(each) for each in error.exceptions)
+        case _:
+            text = str(error)
+            return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _encodable(text: str) -> str:
+    """The text as it can travel in UTF-8: half a surrogate pair becomes a question mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _result(call: ToolCall, content: str, kind: ResultKind) -> ToolResult:
+    return ToolResult(call.id, call.name, content, kind)

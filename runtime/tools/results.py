@@ -1,0 +1,112 @@
+"""Results too long for a conversation: shortened for the model, kept in full for a while, paged on request."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import attrs
+
+from ._tool import Output, Tool, ToolError, tool
+
+PAGE_CHARS = 20_000
+KEPT_CHARS = 32_000_000
+_NEAR = 200
+
+
+def shorten(text: str, limit: int, handle: str | None = None) -> str:
+    """Keep the head and the tail of a text longer than `limit` characters, with a marker that says what is missing.
+
+    With a `handle`, the marker says how to read the rest. The answer has at most `limit` characters, unless the
+    marker alone is longer.
+    """
+    if len(text) <= limit:
+        return text
+    room = max(0, limit - len(_marker(len(text), len(text), len(text), handle)))
+    head_end = _line_end_before(text, room * 2 // 3)
+    tail_start = _line_start_after(text, len(text) - (room - room * 2 // 3))
+    return text[:head_end] + _marker(head_end, tail_start, len(text), handle) + text[tail_start:]
+
+
+def _marker(start: int, end: int, whole: int, handle: str | None) -> str:
+    how = f'; read_result(handle="{handle}", start={start}) shows them' if handle else ""
+    return f"\n[... {end - start} of {whole} characters left out{how} ...]\n"
+
+
+def _line_end_before(text: str, at: int) -> int:
+    found = text.rfind("\n", max(0, at - _NEAR), at)
+    return at if found < 0 else found + 1
+
+
+def _line_start_after(text: str, at: int) -> int:
+    found = text.find("\n", at, at + _NEAR)
+    return at if found < 0 else found + 1
+
+
+@attrs.frozen
+class Page:
+    """A piece of a kept text: characters `start` to `end` (exclusive) of `whole`."""
+
+    text: str
+    start: int
+    end: int
+    whole: int
+
+
+def page(text: str, start: int = 0, chars: int = PAGE_CHARS) -> Page:
+    """Cut one page out of a text, at the end of a line where one is near. Pages that follow `end` leave no gap."""
+    start = min(max(start, 0), len(text))
+    end = min(start + max(chars, 1), len(text))
+    if end < len(text):
+        at_line = text.rfind("\n", max(start, end - _NEAR), end)
+        end = end if at_line < 0 else at_line + 1
+    return Page(text[start:end], start, end, len(text))
+
+
+class ResultStore:
+    """The full texts of one run's long results, newest kept, at most `limit` characters in all. One task's own."""
+
+    def __init__(self, limit: int = KEPT_CHARS) -> None:
+        self._limit = limit
+        self._size = 0
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def keep(self, handle: str, text: str) -> str | None:
+        """Keep a text under its handle; None when it is larger than everything that may be kept."""
+        if len(text) > self._limit:
+            return None
+        self._size += len(text) - len(self._texts.pop(handle, ""))
+        self._texts[handle] = text
+        while self._size > self._limit:
+            _, dropped = self._texts.popitem(last=False)
+            self._size -= len(dropped)
+        return handle
+
+    def get(self, handle: str) -> str | None:
+        return self._texts.get(handle)
+
+    @property
+    def handles(self) -> tuple[str, ...]:
+        return tuple(self._texts)
+
+
+def read_result_tool(store: ResultStore) -> Tool:
+    """The tool `read_result` over one run's store."""
+
+    @tool(effects="none", max_result_chars=PAGE_CHARS + 1000)
+    async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS) -> Output:
+        """Read a piece of an earlier tool result that was too long to show in full.
+
+        Args:
+            handle: The handle named where the result was cut.
+            start: The first character to show, counted from 0.
+            chars: How many characters to show at most.
+        """
+        text = store.get(handle)
+        if text is None:
+            known = ", ".join(store.handles) or "none"
+            raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
+        piece = page(text, start, min(chars, PAGE_CHARS))
+        more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"
+        return Output(f"{piece.text}\n[characters {piece.start} to {piece.end} of {piece.whole}{more}]")
+
+    return read_result
