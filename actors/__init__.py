@@ -1,0 +1,34 @@
+"""Actors on Trio: mailboxes, references, supervisors. Knows nothing of what its messages are about."""
+
+from ._actor import Actor as Actor
+from ._actor import ChildSpec as ChildSpec
+from ._actor import Handler as Handler
+from ._actor import Inbox as Inbox
+from ._cell import Phase as Phase
+from ._errors import ActorError as ActorError
+from ._errors import ActorFailed as ActorFailed
+from ._errors import ActorStopped as ActorStopped
+from ._errors import AlreadyAnswered as AlreadyAnswered
+from ._errors import CleanupCut as CleanupCut
+from ._errors import ControlRefused as ControlRefused
+from ._errors import MailboxFull as MailboxFull
+from ._errors import NameTaken as NameTaken
+from ._errors import RestartLimitReached as RestartLimitReached
+from ._errors import SupervisorClosed as SupervisorClosed
+from ._errors import Unanswered as Unanswered
+from ._errors import WaitCycle as WaitCycle
+from ._events import Crashed as Crashed
+from ._events import Dropped as Dropped
+from ._events import Ended as Ended
+from ._events import Event as Event
+from ._events import How as How
+from ._events import Observer as Observer
+from ._events import Started as Started
+from ._mailbox import Envelope as Envelope
+from ._ref import ActorRef as ActorRef
+from ._ref import Reply as Reply
+from ._ref import Status as Status
+from ._restart import Intensity as Intensity
+from ._restart import Restart as Restart
+from ._restart import Strategy as Strategy
+from ._supervisor import Supervisor as Supervisor
