@@ -6,10 +6,11 @@ microsecond or two. Only what it cannot say yes to goes to jsonschema, which als
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from runtime.errors import did_you_mean
 from runtime.messages import JsonObject
@@ -81,13 +82,13 @@ def plain_check(schema: Any) -> Accepts | None:
 
     Plain: types, strings to choose from, bounds, nested objects and lists; no references and no combinations.
     """
-    if not isinstance(schema, Mapping):
+    if not _is_object(schema):
         return None
-    rest = {str(key): value for key, value in schema.items() if key not in _NOTES}
+    rest = {key: value for key, value in schema.items() if key not in _NOTES}
     kinds = rest.pop("type", None)
     if "enum" in rest:
         values = rest.pop("enum")
-        if rest or not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        if rest or not _is_list(values) or not all(isinstance(value, str) for value in values):
             return None
         if kinds not in (None, "string"):
             return None
@@ -95,7 +96,7 @@ def plain_check(schema: Any) -> Accepts | None:
         return lambda value: value.__class__ is str and value in choices
     if kinds is None:
         return None if rest else lambda _: True
-    if isinstance(kinds, list):
+    if _is_list(kinds):
         if rest:
             return None
         tests = [_scalar(kind, {}) for kind in kinds]
@@ -139,7 +140,7 @@ def _object(rest: dict[str, Any]) -> Accepts | None:
     properties = rest.pop("properties", {})
     required = rest.pop("required", [])
     others = rest.pop("additionalProperties", True)
-    if rest or not isinstance(properties, Mapping) or not isinstance(required, list):
+    if rest or not _is_object(properties) or not _is_list(required):
         return None
     tests = {str(name): plain_check(each) for name, each in properties.items()}
     other: Accepts | None = None if isinstance(others, bool) else plain_check(others)
@@ -173,18 +174,28 @@ def _array(rest: dict[str, Any]) -> Accepts | None:
     return lambda value: value.__class__ is list and least <= len(value) <= top and all(map(item, value))
 
 
+def _is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
 def _validator(schema: JsonObject) -> Validator:
     from referencing import Registry
 
     # An empty registry: a schema with a remote reference must not make us fetch it.
-    validator: Validator = _validator_class()(schema, registry=Registry())
+    nothing: Any = Registry  # its generics are lost on type checkers
+    validator: Validator = _validator_class()(schema, registry=nothing())
     return validator
 
 
 @cache
 def _validator_class() -> Any:
-    from jsonschema import Draft202012Validator, validators
+    from jsonschema import Draft202012Validator
 
+    validators: Any = importlib.import_module("jsonschema.validators")  # `extend` is untyped
     stock: Mapping[str, Any] = Draft202012Validator.VALIDATORS
 
     def pattern(validator: Any, regex: Any, instance: Any, schema: Any) -> Iterable[Any]:
@@ -193,13 +204,13 @@ def _validator_class() -> Any:
         return stock["pattern"](validator, regex, instance, schema) or ()
 
     def pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterable[Any]:
-        if isinstance(instance, dict) and isinstance(patterns, dict):
+        if _is_object(instance) and _is_object(patterns):
             texts = " ".join(map(str, instance))
             patterns = {regex: each for regex, each in patterns.items() if _affordable(regex, texts)}
         return stock["patternProperties"](validator, patterns, instance, schema) or ()
 
-    extend: Any = validators.extend  # untyped there
-    return extend(Draft202012Validator, {"pattern": pattern, "patternProperties": pattern_properties})
+    changed = {"pattern": pattern, "patternProperties": pattern_properties}
+    return validators.extend(Draft202012Validator, changed)
 
 
 def _affordable(regex: str, text: str) -> bool:
@@ -236,7 +247,7 @@ def _words(error: ValidationError) -> Iterator[str]:
 
 def _kind_note(schema: Any, name: str) -> str:
     each = schema.get("properties", {}).get(name)
-    kind = each.get("type") if isinstance(each, Mapping) else None
+    kind = each.get("type") if _is_object(each) else None
     return f" ({kind})" if isinstance(kind, str) else ""
 
 

@@ -185,14 +185,15 @@ def _schema(where: str, hint: Any, inside: tuple[Any, ...]) -> tuple[Schema, Con
 
 
 def _plain_schema(where: str, hint: Any, inside: tuple[Any, ...]) -> tuple[Schema, Convert | None]:
+    cls: type[Any] | None = hint if isinstance(hint, type) else None
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
     if hint in (Any, object):
         return {}, None
     if hint is int:
         return {"type": "integer"}, _whole
-    if isinstance(hint, type) and hint in _SCALARS:
-        return {"type": _SCALARS[hint]}, None
+    if cls in _SCALARS:
+        return {"type": _SCALARS[cls]}, None
     if hint is None or hint is type(None):
         return {"type": "null"}, None
     if origin is typing.Literal:
@@ -204,16 +205,16 @@ def _plain_schema(where: str, hint: Any, inside: tuple[Any, ...]) -> tuple[Schem
         return _list(where, kind, arguments, inside)
     if kind in _MAPPINGS:
         return _mapping(where, arguments, inside)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return _choice(where, tuple(member.value for member in hint)), hint
+    if cls is not None and issubclass(cls, enum.Enum):
+        return _choice(where, tuple(member.value for member in cls)), cls
     if hint in inside:
         raise SignatureError(f"{where}: {_name(hint)} contains itself, which a flat JSON Schema cannot say")
     if typing.is_typeddict(hint):
         return _typed_dict(where, hint, (*inside, hint))
-    if isinstance(hint, type) and attrs.has(hint):
-        return _attrs_class(where, hint, (*inside, hint))
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _dataclass(where, hint, (*inside, hint))
+    if cls is not None and attrs.has(cls):
+        return _attrs_class(where, cls, (*inside, hint))
+    if cls is not None and dataclasses.is_dataclass(cls):
+        return _dataclass(where, cls, (*inside, hint))
     supertype = getattr(hint, "__supertype__", None) or getattr(hint, "__value__", None)
     if supertype is not None:
         return _schema(where, supertype, inside)
@@ -231,10 +232,10 @@ def _whole(value: Any) -> Any:
 def _choice(where: str, values: tuple[Any, ...]) -> Schema:
     if not values or any(not isinstance(value, str | int | float | bool | None) for value in values):
         raise SignatureError(f"{where}: a choice must be among strings, numbers, booleans or None")
-    kinds = {type(value) for value in values}
+    kinds = {_SCALARS.get(value.__class__) for value in values}
     schema: Schema = {"enum": list(values)}
-    if len(kinds) == 1 and (kind := next(iter(kinds))) in _SCALARS:
-        return {"type": _SCALARS[kind], **schema}
+    if len(kinds) == 1 and (kind := kinds.pop()) is not None:
+        return {"type": kind, **schema}
     return schema
 
 

@@ -1,0 +1,386 @@
+"""The workspace: the one folder an agent's file tools may touch, and everything they may do in it.
+
+All calls block: use them in a thread. Paths are relative to the workspace, or absolute and inside it; `~`, variables
+and escapes stand for themselves. A link that stays inside is followed, one that leads out is refused, and every file is
+opened beneath the folder's own descriptor (see `runtime.policy.beneath`), so moving things about meanwhile opens no way
+out.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Literal, Self, TypeAlias
+
+import attrs
+
+from .beneath import MAX_DEPTH, Method, Place, Root, check_new_name, explain, has_openat2, parts_of, shown
+from .beneath import PathError as PathError
+from .ignored import Ignored
+
+Kind: TypeAlias = Literal["file", "folder", "link", "other"]
+
+_LEAF = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_SNIFF_BYTES = 8192
+_IGNORE_FILE_BYTES = 256_000
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@attrs.frozen
+class Entry:
+    """One thing in the workspace; `path` is relative to it, `size` in bytes, `modified` in ns since the epoch."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+@attrs.frozen
+class Written:
+    """What a write did: the real path, whether the file is new, and what stood there before."""
+
+    path: str
+    created: bool
+    before: bytes | None
+
+
+class Workspace:
+    """A folder held by its descriptor; close it, or use it as a context manager.
+
+    `method` forces one way to resolve paths; by default it is openat2 where the kernel offers it. Safe for use from
+    several threads at once.
+
+    Raises PathError when the folder is not there.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], *, method: Method | None = None) -> None:
+        given = os.path.abspath(root)
+        self.root = os.path.realpath(given)
+        try:
+            fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise PathError(os.fspath(root), *explain(error)) from error
+        except ValueError as error:
+            raise PathError(os.fspath(root), "contains a NUL character", "malformed") from error
+        known = dict.fromkeys((parts_of(self.root), parts_of(given)))
+        self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
+
+    @property
+    def method(self) -> Method:
+        return self._root.method
+
+    def close(self) -> None:
+        os.close(self._root.fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def real_path(self, path: str) -> str:
+        """What a path stands for, relative to the workspace, links resolved; "." is the workspace itself.
+
+        This is what permission rules look at. Nothing needs to be there yet.
+
+        Raises PathError for a path that is malformed or leads outside.
+        """
+        return self._root.real_path(path)
+
+    def stat(self, path: str, *, follow: bool = True) -> Entry:
+        """What is at a path. Raises PathError."""
+        with self._root.find(path, follow=follow) as place:
+            return _entry(place.path, _there(path, place))
+
+    def open_read(self, path: str) -> IO[bytes]:
+        """Open a regular file to read. Pipes, sockets and devices are refused without being opened.
+
+        Raises PathError.
+        """
+        with self._root.find(path) as place, _explaining(path):
+            _regular(path, _there(path, place))
+            return _opened(path, place)
+
+    def read_bytes(self, path: str, limit: int | None = None) -> bytes:
+        """The content of a file, at most `limit` bytes of it. Raises PathError."""
+        with self.open_read(path) as file, _explaining(path):
+            return file.read(-1 if limit is None else limit)
+
+    def listdir(self, path: str = ".") -> tuple[Entry, ...]:
+        """What a folder holds, sorted by name. Nothing in it is opened, and no link followed. Raises PathError."""
+        with self._root.find(path) as place, _explaining(path):
+            if not stat.S_ISDIR(_there(path, place).st_mode):
+                raise PathError(path, "is no folder", "kind")
+            fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
+            try:
+                prefix = "" if place.is_root else f"{place.path}/"
+                return tuple(_entries(fd, prefix))
+            finally:
+                os.close(fd)
+
+    @contextmanager
+    def open_write(self, path: str, *, create_parents: bool = True) -> Generator[IO[bytes]]:
+        """A new file that takes the place of `path` at the end of the block, at once and whole.
+
+        An existing file keeps its mode, another name of the same file (a hard link) keeps the old content. If the block
+        fails, everything is as before.
+
+        Raises PathError.
+        """
+        with self._replacement(path, create_parents) as (_, file):
+            yield file
+
+    def write_bytes(self, path: str, content: bytes, *, keep_before: int = 1_000_000) -> Written:
+        """Put a file in place at once and whole, making its folders, and tell what was there before.
+
+        `before` is None for a new file, and for one of more than `keep_before` bytes.
+
+        Raises PathError; then nothing has changed.
+        """
+        with self._replacement(path, True) as (place, file):
+            before = None
+            if place.status is not None and place.status.st_size <= keep_before:
+                with _opened(path, place) as old:
+                    before = old.read()
+            file.write(content)
+        return Written(place.path, place.status is None, before)
+
+    @contextmanager
+    def _replacement(self, path: str, create_parents: bool) -> Generator[tuple[Place, IO[bytes]]]:
+        if path.endswith("/"):
+            raise PathError(path, "names a folder", "kind")
+        with self._root.find(path, create=create_parents) as place, _explaining(path):
+            mode = _mode_to_write(path, place)
+            temporary = f".elenco-{secrets.token_hex(8)}.tmp"
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            fd = os.open(temporary, flags, 0o666, dir_fd=place.parent)
+            try:
+                with os.fdopen(fd, "wb") as file:
+                    if mode is not None:
+                        os.fchmod(fd, mode)
+                    yield place, file
+                    file.flush()
+                    os.fsync(fd)
+                os.replace(temporary, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=place.parent)
+                raise
+
+    def mkdir(self, path: str) -> str:
+        """Make a folder and those above it; one that is there is fine. The real path. Raises PathError."""
+        with self._root.find(path, create=True) as place, _explaining(path):
+            if place.status is None:
+                check_new_name(path, place.name, first="/" not in place.path, folder=True)
+                os.mkdir(place.name, dir_fd=place.parent)
+            elif not stat.S_ISDIR(place.status.st_mode):
+                raise PathError(path, "is there and is no folder", "kind")
+            return place.path
+
+    def unlink(self, path: str) -> str:
+        """Remove a file, or a link that stays inside (never what it points to). The real path. Raises PathError."""
+        with self._removable(path) as (place, status), _explaining(path):
+            if stat.S_ISDIR(status.st_mode):
+                raise PathError(path, "is a folder", "kind")
+            os.unlink(place.name, dir_fd=place.parent)
+            return place.path
+
+    def delete(self, path: str) -> str:
+        """Remove a file, or a folder with all it holds; links in it are removed, not followed. The real path.
+
+        Raises PathError, also for the workspace itself.
+        """
+        with self._removable(path) as (place, status), _explaining(path):
+            if stat.S_ISDIR(status.st_mode):
+                shutil.rmtree(place.name, dir_fd=place.parent)
+            else:
+                os.unlink(place.name, dir_fd=place.parent)
+            return place.path
+
+    def rename(self, source: str, target: str) -> tuple[str, str]:
+        """Move a file or folder to a new place, replacing a file there; the real paths. Raises PathError."""
+        if target.endswith("/"):
+            raise PathError(target, "names a folder; say what to call it there", "kind")
+        with self._removable(source) as (old, _), self._root.find(target, follow=False, create=True) as new:
+            if new.is_root:
+                raise PathError(target, "is the workspace itself", "kind")
+            if new.status is None:
+                check_new_name(target, new.name, first="/" not in new.path, folder=False)
+            with _explaining(source):
+                os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
+            return old.path, new.path
+
+    @contextmanager
+    def _removable(self, path: str) -> Generator[tuple[Place, os.stat_result]]:
+        """The thing itself that a path names, so that removing it never goes through a link."""
+        plain = path.rstrip("/") or path
+        if plain.rpartition("/")[2] in (".", ".."):
+            raise PathError(path, "names a folder by . or ..; use its own name", "kind")
+        with self._root.find(plain, follow=False) as place:
+            if place.is_root:
+                raise PathError(path, "is the workspace itself, which is never removed", "kind")
+            status = _there(path, place)
+            if plain != path and not stat.S_ISDIR(status.st_mode):
+                raise PathError(path, "is no folder; leave out the slash", "kind")
+            if stat.S_ISLNK(status.st_mode):
+                self._stays_inside(plain)
+            yield place, status
+
+    def _stays_inside(self, path: str) -> None:
+        try:
+            self._root.real_path(path)
+        except PathError as error:
+            if error.fault == "outside":
+                raise
+
+    def walk(self, under: str = ".", *, ignored: bool = False) -> Iterator[Entry]:
+        """All regular files below a folder, in the order of their paths' parts, that git would not ignore.
+
+        `.git` folders are left out, links are not followed, a folder that cannot be read is skipped. `ignored` keeps
+        what `.gitignore` files exclude.
+
+        Raises PathError when `under` is no folder inside.
+        """
+        with self._root.find(under) as place, _explaining(under):
+            if not stat.S_ISDIR(_there(under, place).st_mode):
+                raise PathError(under, "is no folder", "kind")
+            path = "" if place.is_root else place.path
+            rules = None if ignored else self._rules_above(path)
+            fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
+        try:
+            yield from _files_below(fd, path, rules, 0)
+        finally:
+            os.close(fd)
+
+    def walk_text(self, under: str = ".", *, max_bytes: int = 1_000_000) -> Iterator[Entry]:
+        """The files `walk` gives that hold text and no more than `max_bytes`, judged by their first bytes."""
+        for entry in self.walk(under):
+            if entry.size <= max_bytes:
+                with suppress(PathError):
+                    if looks_like_text(self.read_bytes(entry.path, _SNIFF_BYTES)):
+                        yield entry
+
+    def _rules_above(self, folder: str) -> Ignored:
+        rules = Ignored()
+        parts = parts_of(folder)
+        for depth in range(len(parts)):
+            above = "/".join(parts[:depth])
+            with suppress(PathError):
+                name = f"{above}/.gitignore" if above else ".gitignore"
+                rules = rules.with_file(above, self.read_bytes(name, _IGNORE_FILE_BYTES).decode(errors="replace"))
+        return rules
+
+
+def looks_like_text(start: bytes) -> bool:
+    """Whether the first bytes of a file are those of a text: no NUL, or the mark of UTF-16."""
+    return b"\0" not in start or start.startswith(_UTF16_MARKS)
+
+
+def _files_below(fd: int, folder: str, rules: Ignored | None, depth: int) -> Iterator[Entry]:
+    prefix = f"{folder}/" if folder else ""
+    entries = list(_entries(fd, prefix))
+    if rules is not None and any(entry.name == ".gitignore" and entry.kind == "file" for entry in entries):
+        rules = rules.with_file(folder, _ignore_file(fd))
+    for entry in entries:
+        is_folder = entry.kind == "folder"
+        if (is_folder and entry.name == ".git") or (rules is not None and rules.covers(entry.path, folder=is_folder)):
+            continue
+        if entry.kind == "file":
+            yield entry
+        elif is_folder and depth < MAX_DEPTH:
+            try:
+                below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+            except OSError:
+                continue
+            try:
+                yield from _files_below(below, entry.path, rules, depth + 1)
+            finally:
+                os.close(below)
+
+
+def _ignore_file(fd: int) -> str:
+    try:
+        file = os.fdopen(os.open(".gitignore", os.O_RDONLY | _LEAF, dir_fd=fd), "rb")
+    except OSError:
+        return ""
+    with file:
+        return file.read(_IGNORE_FILE_BYTES).decode(errors="replace")
+
+
+def _entries(fd: int, prefix: str) -> Iterator[Entry]:
+    with os.scandir(fd) as found:
+        names = sorted(found, key=lambda item: item.name)
+    for item in names:
+        with suppress(OSError):  # Gone meanwhile.
+            yield _entry(prefix + item.name, item.stat(follow_symlinks=False))
+
+
+def _entry(path: str, status: os.stat_result) -> Entry:
+    mode = status.st_mode
+    kind: Kind = "other"
+    if stat.S_ISREG(mode):
+        kind = "file"
+    elif stat.S_ISDIR(mode):
+        kind = "folder"
+    elif stat.S_ISLNK(mode):
+        kind = "link"
+    return Entry(path, kind, status.st_size, status.st_mtime_ns)
+
+
+def _there(path: str, place: Place) -> os.stat_result:
+    if place.status is None:
+        raise PathError(path, "does not exist", "missing")
+    return place.status
+
+
+def _regular(path: str, status: os.stat_result) -> None:
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        raise PathError(path, "is a folder", "kind")
+    if stat.S_ISLNK(mode):
+        raise PathError(path, "was changed into a link meanwhile", "kind")
+    if not stat.S_ISREG(mode):
+        raise PathError(path, "is a pipe, socket or device, not a file", "kind")
+
+
+def _opened(path: str, place: Place) -> IO[bytes]:
+    file = os.fdopen(os.open(place.name, os.O_RDONLY | _LEAF, dir_fd=place.parent), "rb")
+    try:
+        _regular(path, os.fstat(file.fileno()))
+    except PathError:
+        file.close()
+        raise
+    return file
+
+
+def _mode_to_write(path: str, place: Place) -> int | None:
+    """The mode the new file shall have; None for a new one's usual. Raises PathError if it may not be written."""
+    if place.is_root:
+        raise PathError(path, "is a folder", "kind")
+    if place.status is None:
+        check_new_name(path, place.name, first="/" not in place.path, folder=False)
+        return None
+    _regular(path, place.status)
+    if not os.access(place.name, os.W_OK, dir_fd=place.parent):
+        raise PathError(path, "is write-protected", "failed")
+    return stat.S_IMODE(place.status.st_mode) & 0o777
+
+
+@contextmanager
+def _explaining(path: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PathError(path, *explain(error)) from error
+
+
+__all__ = ["Entry", "Method", "PathError", "Workspace", "Written", "looks_like_text", "shown"]
