@@ -47,7 +47,10 @@ class Usage:
 
 @attrs.frozen
 class Text:
+    """Visible text; `opaque` is what the provider wants back with it (citations, a message item's id and phase)."""
+
     text: str
+    opaque: JsonObject | None = None
 
 
 @attrs.frozen
@@ -161,3 +164,36 @@ def assign_call_ids(message: AssistantMessage, prefix: str) -> AssistantMessage:
         else:
             parts.append(part)
     return attrs.evolve(message, parts=tuple(parts))
+
+
+FRAME_BYTES = 48
+
+
+def size_of(message: Message) -> int:
+    """UTF-8 bytes a message adds to a request, framing included: what the estimate of the next call stands on."""
+    match message:
+        case UserMessage():
+            return FRAME_BYTES + _bytes(message.text) + sum(len(image.data) for image in message.images)
+        case ToolResults():
+            return sum(
+                FRAME_BYTES + _bytes(result.content) + sum(len(image.data) for image in result.images)
+                for result in message.results
+            )
+        case AssistantMessage():
+            return FRAME_BYTES + sum(_part_bytes(part) for part in message.parts)
+
+
+def _part_bytes(part: Part) -> int:
+    match part:
+        case Text():
+            return _bytes(part.text)
+        case Reasoning():
+            return _bytes(part.text) + (len(str(part.opaque)) if part.opaque else 0)
+        case Opaque():
+            return len(str(part.data))
+        case ToolCall():
+            return FRAME_BYTES + len(part.name) + (_bytes(part.raw) if part.raw else len(str(part.arguments)))
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

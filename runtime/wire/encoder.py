@@ -1,0 +1,85 @@
+"""Requests as bytes, where a growing history costs only what was added to it.
+
+Each message is encoded once. A request's body is what comes before the messages (model, tools, system), the messages'
+bytes joined, and what changes from step to step (output cap, tool choice) behind them: so the body of one step begins
+with the bytes of the step before, which is what providers' prompt caches go by.
+"""
+
+from __future__ import annotations
+
+from operator import is_
+
+from runtime.messages import Message
+from runtime.model import ModelRequest, ToolSpec
+
+from .chat_request import ChatWriter
+from .dialects import COMPATIBLE, Dialect
+from .encoding import Piece, RequestWriter
+from .messages_request import MessagesWriter
+from .responses_request import ResponsesWriter
+
+
+class RequestEncoder:
+    """The encoder of one actor on one wire; it belongs to one task.
+
+    `provider` is the name before the slash in provider/model: opaque parts of replies from elsewhere are left out.
+    `cache_key` groups requests that share a prefix, where the server takes such a key (the actor's path if None).
+    """
+
+    def __init__(
+        self,
+        wire: str,
+        dialect: Dialect = COMPATIBLE,
+        provider: str | None = None,
+        cache_key: str | None = None,
+    ) -> None:
+        name = provider if provider is not None else dialect.name
+        self._writer: RequestWriter
+        match wire:
+            case "openai-chat":
+                self._writer = ChatWriter(dialect, name, cache_key)
+            case "openai-responses":
+                self._writer = ResponsesWriter(dialect, name, cache_key)
+            case "anthropic-messages":
+                self._writer = MessagesWriter(dialect, name)
+            case _:
+                raise ValueError(f"unknown wire {wire!r}")
+        self._messages: tuple[Message, ...] = ()
+        self._pieces: list[Piece] = []
+        self._model: str | None = None
+        self._system: tuple[str, ...] = ()
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._head = b""
+
+    @property
+    def left_out(self) -> int:
+        """Opaque parts (reasoning, signatures) that the last request's history holds and its body does not."""
+        return sum(piece.left_out for piece in self._pieces)
+
+    def encode(self, request: ModelRequest) -> bytes:
+        """The body of the request, JSON in UTF-8."""
+        if request.model != self._model:
+            self._pieces.clear()  # behind a router, what may go back depends on the model
+            self._messages = ()
+        if (
+            request.model != self._model
+            or (request.system is not self._system and request.system != self._system)
+            or (request.tools is not self._tools and request.tools != self._tools)
+        ):
+            self._head = self._writer.head(request)
+            self._model, self._system, self._tools = request.model, request.system, request.tools
+        self._catch_up(request.messages)
+        pieces = self._writer.joined(request, [piece.data for piece in self._pieces])
+        return b"".join((self._head, *pieces, self._writer.tail(request)))
+
+    def _catch_up(self, messages: tuple[Message, ...]) -> None:
+        """Encode what is new: everything behind the first message that is not the one encoded before."""
+        known = min(len(self._messages), len(messages))
+        if not all(map(is_, self._messages, messages)):
+            known = next(i for i in range(known) if self._messages[i] is not messages[i])
+        del self._pieces[known:]
+        before = messages[known - 1] if known else None
+        for message in messages[known:]:
+            self._pieces.append(self._writer.piece(message, before, self._model or ""))
+            before = message
+        self._messages = messages

@@ -1,0 +1,127 @@
+"""What every wire's request has in common: JSON bytes, call ids, tool names, how hard to think."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import attrs
+
+from runtime.messages import AssistantMessage, Message
+from runtime.model import ModelRequest
+
+from .shapes import is_list, is_object
+from .surrogates import to_utf8
+
+Effort = Literal["low", "medium", "high"]
+
+NOTHING = "(no content)"
+"""Stands where a wire refuses a message without any content."""
+
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NINE = re.compile(r"[a-zA-Z0-9]{9}")
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+to_json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+@attrs.frozen
+class Piece:
+    """One message as bytes, with how many opaque parts had to be left out of it."""
+
+    data: bytes
+    left_out: int = 0
+
+
+class RequestWriter(Protocol):
+    """One wire's way to write a request: what comes before the messages, each message, what comes after.
+
+    A piece may depend on the message before it and on nothing else, and joined pieces are the list's inside.
+    """
+
+    def head(self, request: ModelRequest) -> bytes: ...
+
+    def piece(self, message: Message, before: Message | None, model: str) -> Piece: ...
+
+    def joined(self, request: ModelRequest, pieces: list[bytes]) -> list[bytes]: ...
+
+    def tail(self, request: ModelRequest) -> bytes: ...
+
+
+def json_bytes(value: Any) -> bytes:
+    """`value` as JSON in UTF-8, whatever surrogates it holds."""
+    return to_utf8(to_json(value))
+
+
+def fields(**values: Any) -> bytes:
+    """Members to put after others, each with its comma; those that are None are left out."""
+    return b"".join(b',"%s":%s' % (name.encode(), json_bytes(v)) for name, v in values.items() if v is not None)
+
+
+def call_id(id: str, form: Literal["any", "nine"] = "any") -> str:
+    """A call's id of ours as a provider takes it: unchanged where legal, else shortened, always the same way."""
+    if form == "nine":
+        if _NINE.fullmatch(id):
+            return id
+        number = int.from_bytes(hashlib.sha256(id.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+        digits: list[str] = []
+        for _ in range(9):
+            number, digit = divmod(number, 36)
+            digits.append(_BASE36[digit])
+        return "".join(digits)
+    if _ID.fullmatch(id):
+        return id
+    return f"{_ILLEGAL.sub('_', id)[-40:]}-{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def tool_name(name: str) -> str:
+    """A tool's name as it may stand in a history: models also call tools that were never offered."""
+    return name if _ID.fullmatch(name) else (_ILLEGAL.sub("_", name)[:64] or "unnamed")
+
+
+def same_origin(message: AssistantMessage, wire: str, provider: str, model: str, *, router: bool) -> bool:
+    """Whether a reply's opaque parts may go back: they came over this wire from this provider.
+
+    Behind a router they must come from this very model, for its makers cannot read each other's.
+    """
+    if message.wire != wire:
+        return False
+    name, _, own = message.model.partition("/")
+    return name == provider and (not router or own == model)
+
+
+def effort(thinking: int | Effort) -> Effort:
+    """A thinking budget in tokens as one of three words."""
+    if isinstance(thinking, str):
+        return thinking
+    return "low" if thinking < 4096 else "medium" if thinking < 16384 else "high"
+
+
+def budget(thinking: int | Effort) -> int:
+    """A word as a thinking budget in tokens."""
+    if isinstance(thinking, int):
+        return thinking
+    return {"low": 2048, "medium": 8192, "high": 24576}[thinking]
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether a schema has the form that strict output asks for: every object closed, every property required."""
+    open_schemas: list[Any] = [schema]
+    while open_schemas:
+        node = open_schemas.pop()
+        if is_list(node):
+            open_schemas.extend(node)
+        elif is_object(node):
+            open_schemas.extend(node.values())
+            if node.get("type") != "object" and "properties" not in node:
+                continue
+            properties = node.get("properties", {})
+            if node.get("additionalProperties") is not False or not is_object(properties):
+                return False
+            if set(properties) != set(node.get("required", ())):
+                return False
+    return True
