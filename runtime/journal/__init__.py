@@ -1,5 +1,13 @@
 """The journal: what happened in a run, durable, and the pure fold that makes state of it again."""
 
+from .blobs import Blobs as Blobs
+from .durable import SqliteJournal as SqliteJournal
+from .durable import open_journal as open_journal
+from .folder import RunFolder as RunFolder
+from .folder import State as State
+from .folder import create_run as create_run
+from .folder import find_run as find_run
+from .folder import open_state as open_state
 from .interface import AlreadyRecorded as AlreadyRecorded
 from .interface import Clock as Clock
 from .interface import Journal as Journal

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from runtime.events import (
     ApprovalDecided,
@@ -24,6 +24,20 @@ from runtime.events import (
     event_from,
 )
 
+Row: TypeAlias = tuple[int, float, str, str, str | None, str, str | None]
+"""seq, at, actor, type, ref, body, blobs: the columns of the table `events`."""
+
+_REFS: dict[type[Event], str] = {
+    ToolRequested: "call_id",
+    PermissionDecided: "call_id",
+    ToolStarted: "call_id",
+    ToolFinished: "call_id",
+    ApprovalRequested: "id",
+    ApprovalDecided: "id",
+    QuestionAsked: "id",
+    QuestionAnswered: "id",
+}
+
 
 def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
@@ -31,18 +45,13 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
+encode_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
 _decode = json.JSONDecoder().decode
 
 
 def encode_body(event: Event) -> str:
     """The event's own fields as compact JSON. Raises TypeError for a value that is not JSON."""
-    return _encode(body_of(event))
-
-
-def encode_json(value: Any) -> str:
-    """Any JSON value, compact and ASCII."""
-    return _encode(value)
+    return encode_json(body_of(event))
 
 
 def decode_event(type_name: str, actor: str, body: str) -> Event:
@@ -55,10 +64,5 @@ def decode_event(type_name: str, actor: str, body: str) -> Event:
 
 def ref_of(event: Event) -> str | None:
     """The call or request an event belongs to, for the database's unique index."""
-    match event:
-        case ToolFinished() | ToolRequested() | ToolStarted() | PermissionDecided():
-            return event.call_id
-        case ApprovalRequested() | ApprovalDecided() | QuestionAsked() | QuestionAnswered():
-            return event.id
-        case _:
-            return None
+    name = _REFS.get(type(event))
+    return None if name is None else getattr(event, name)

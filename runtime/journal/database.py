@@ -1,0 +1,212 @@
+"""One run's SQLite database: its schema, and the few statements everything else stands on. All of it blocks."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from runtime.errors import JournalError
+from runtime.events import Event, Record, body_of
+
+from .blobs import Blobs
+from .rows import Row, decode_event, encode_json
+
+BIG = 64 * 1024
+"""Bytes of an event's JSON above which it goes to a file."""
+
+MILESTONES = (
+    "type IN ('run.started','run.waiting','run.resumed','run.finished','limits.changed','actor.started',"
+    "'actor.finished','actor.held','actor.continued','approval.requested','approval.decided','question.asked',"
+    "'question.answered','model.finished','cancel.requested')"
+)
+"""The events that tell the state of a run; a query must hold these very words for the index to be used."""
+
+MIGRATIONS = (
+    f"""
+    CREATE TABLE migrations (version INTEGER PRIMARY KEY, at REAL NOT NULL);
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        actor TEXT NOT NULL,
+        type TEXT NOT NULL,
+        ref TEXT,
+        body TEXT NOT NULL,
+        blobs TEXT
+    );
+    CREATE UNIQUE INDEX one_outcome ON events (actor, ref, type) WHERE type = 'tool.finished';
+    CREATE UNIQUE INDEX one_decision ON events (ref, type) WHERE type IN ('approval.decided', 'question.answered');
+    CREATE INDEX milestones ON events (type) WHERE {MILESTONES};
+    """,
+)
+SCHEMA = len(MIGRATIONS)
+_CHUNK = 32
+_INSERT = tuple("INSERT INTO events VALUES " + ",".join(["(?,?,?,?,?,?,?)"] * count) for count in range(1, _CHUNK + 1))
+
+
+class Database:
+    """An open database, for its one writer or for a reader.
+
+    Raises JournalError for what a person must know; `commit` lets sqlite3.Error and OSError through.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._blobs = Blobs(path.parent / "blobs")
+
+    @classmethod
+    def for_writer(cls, path: Path, at: float) -> Database:
+        """Open or make the database at its newest schema. Only the holder of the run's lock may."""
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=5)
+            version = _version(connection)
+            _refuse_newer(path, version)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            for number in range(version, SCHEMA):
+                connection.executescript(
+                    f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"
+                    f"INSERT INTO migrations VALUES ({number + 1}, {at!r}); PRAGMA user_version = {number + 1}; COMMIT"
+                )
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            raise damaged(path, error) from error
+        except JournalError:
+            if connection is not None:
+                connection.close()
+            raise
+        return cls(connection, path)
+
+    @classmethod
+    def for_reader(cls, path: Path) -> Database:
+        """Open another process's database to look at it only."""
+        connection: sqlite3.Connection | None = None
+        try:
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=5,
+            )
+            _refuse_newer(path, _version(connection))
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            raise damaged(path, error) from error
+        except JournalError:
+            if connection is not None:
+                connection.close()
+            raise
+        return cls(connection, path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def commit(self, rows: Sequence[Row]) -> None:
+        """Write all rows or none. One statement takes many rows: each costs a trip through the interpreter's lock."""
+        connection = self._connection
+        if len(rows) <= _CHUNK:
+            connection.execute(_INSERT[len(rows) - 1], [value for row in rows for value in row])
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for start in range(0, len(rows), _CHUNK):
+                part = rows[start : start + _CHUNK]
+                connection.execute(_INSERT[len(part) - 1], [value for row in part for value in row])
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def spill(self, row: Row, event: Event) -> Row:
+        """Move the big texts of a row to files, and the whole body if that is not enough."""
+        seq, at, actor, type_name, ref, _, _ = row
+        body = body_of(event)
+        moved: dict[str, list[str | int]] = {}
+        for name, value in body.items():
+            if isinstance(value, str) and len(value) > BIG // 8:
+                data = value.encode("utf-8", "surrogatepass")
+                if len(data) > BIG:
+                    moved[name] = [self._blobs.put(data), len(data)]
+        text = encode_json({name: "" if name in moved else value for name, value in body.items()})
+        if len(text) > BIG:
+            moved[""] = [self._blobs.put(text.encode()), len(text)]
+            text = "{}"
+        return (seq, at, actor, type_name, ref, text, encode_json(moved) if moved else None)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def last_seq(self) -> int:
+        found = self._all("SELECT max(seq) FROM events")
+        return cast("int | None", found[0][0]) or 0 if found else 0
+
+    def records(self, from_seq: int, limit: int) -> list[Record]:
+        """Up to `limit` records from `from_seq` on. Raises JournalError for damage, a gap among it."""
+        rows = self._all("SELECT * FROM events WHERE seq >= ? ORDER BY seq LIMIT ?", max(from_seq, 1), limit)
+        for expected, row in enumerate(rows, max(from_seq, 1)):
+            if row[0] != expected:
+                raise damaged(self._path, f"event {expected} is missing")
+        return [self.record(row) for row in rows]
+
+    def milestones(self) -> list[Record]:
+        """The events that tell the state of a run, oldest first."""
+        return [self.record(row) for row in self._all(f"SELECT * FROM events WHERE {MILESTONES} ORDER BY seq")]
+
+    def once(self) -> list[tuple[str, str, str]]:
+        """The actor, ref and type of every outcome, decision and answer."""
+        return self._all(
+            "SELECT actor, ref, type FROM events WHERE type = 'tool.finished' UNION ALL "
+            "SELECT '', ref, type FROM events WHERE type IN ('approval.decided', 'question.answered')"
+        )
+
+    def record(self, row: Row) -> Record:
+        seq, at, actor, type_name, _, body, blobs = row
+        try:
+            if blobs is not None:
+                body = self._gathered(body, json.loads(blobs))
+            return Record(seq, at, decode_event(type_name, actor, body))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise damaged(self._path, f"event {seq} ({type_name}) cannot be read: {error}") from error
+
+    def _gathered(self, body: str, blobs: dict[str, list[Any]]) -> str:
+        if (whole := blobs.pop("", None)) is not None:
+            body = self._blobs.get(whole[0]).decode()
+        fields = json.loads(body)
+        for name, (digest, _) in blobs.items():
+            fields[name] = self._blobs.get(digest).decode("utf-8", "surrogatepass")
+        return encode_json(fields)
+
+    def _all(self, query: str, *values: object) -> list[Any]:
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            # The owner died between making the file and its first commit: an empty run.
+            if str(error).startswith("no such table"):
+                return []
+            raise damaged(self._path, error) from error
+        except sqlite3.Error as error:
+            raise damaged(self._path, error) from error
+
+
+def damaged(path: Path, why: object) -> JournalError:
+    return JournalError(f"cannot read the journal {path}: {why}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _refuse_newer(path: Path, version: int) -> None:
+    if version > SCHEMA:
+        raise JournalError(
+            f"the journal {path} has schema version {version}; this Elenco knows versions up to {SCHEMA}: update Elenco"
+        )

@@ -1,0 +1,310 @@
+"""The journal on disk: one SQLite database a run, one writer, one commit for everybody who waits.
+
+Commits run in one thread of the journal's own, woken through a pipe: that costs half of what a trip through Trio's
+worker threads does. Whoever needs a barrier starts a commit, or shares the next one when one is under way. What
+nobody waits for is committed within about 50 ms. After the first failed commit nothing is ever written again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import trio
+
+from runtime.errors import JournalError
+from runtime.events import Event, Record, type_of
+
+from .blobs import Blobs
+from .database import BIG, Database
+from .folder import RunFolder
+from .interface import Clock, Publish, already_recorded, outcome_key
+from .lock import RunLock
+from .rows import Row, encode_body, ref_of
+
+TICK = 0.025
+"""Seconds between looks for events nobody waits for: they are committed at the second look."""
+CLOSING = 10.0
+"""Seconds the last commit may take when the journal is closed."""
+
+
+@asynccontextmanager
+async def open_journal(folder: RunFolder, *, clock: Clock = time.time) -> AsyncGenerator[SqliteJournal]:
+    """Own a run's journal, a new one or one to go on with. What was appended is durable when the block ends.
+
+    Raises JournalError: owned by another process, made by a newer Elenco, damaged, or the last commit failed.
+    """
+    lock = await trio.to_thread.run_sync(lambda: RunLock.take(folder.lock))
+    try:
+        journal = await trio.to_thread.run_sync(lambda: SqliteJournal(folder, clock))
+    except BaseException:
+        lock.release()
+        raise
+    try:
+        async with _serving(journal):
+            yield journal
+    finally:
+        # A writer that hangs in a commit keeps the lock: nobody else may write beside it.
+        if journal.stopped:
+            lock.release()
+
+
+class SqliteJournal:
+    """The Journal of a live run; made by `open_journal`."""
+
+    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+        database = Database.for_writer(folder.journal, clock())
+        try:
+            self._last = self._durable = database.last_seq()
+            self._once = set(database.once())
+            Blobs(folder.blobs).sweep()
+            self._writer = _Writer(database)
+        except BaseException:
+            database.close()
+            raise
+        self._folder = folder
+        self._clock = clock
+        self._rows: list[Row] = []
+        self._records: list[Record] = []
+        self._big: dict[int, Event] = {}
+        self._waiters: dict[trio.lowlevel.Task, int] = {}
+        self._publish: list[Publish] = []
+        self._failure: str | None = None
+        self._idle = trio.lowlevel.ParkingLot()
+        self._serving = trio.CancelScope(shield=True)
+        self._commits = 0
+
+    @property
+    def last_seq(self) -> int:
+        return self._last
+
+    @property
+    def durable_seq(self) -> int:
+        return self._durable
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the writer's thread has ended."""
+        return self._writer.stopped
+
+    @property
+    def commits(self) -> int:
+        """How many commits were made so far."""
+        return self._commits
+
+    def append(self, event: Event) -> int:
+        if self._failure is not None:
+            raise JournalError(self._failure)
+        if not event.kept:
+            raise TypeError(f"{event.type} is live only; it goes to the log stream")
+        body = encode_body(event)
+        if (key := outcome_key(event)) is not None:
+            if key in self._once:
+                raise already_recorded(event)
+            self._once.add(key)
+        seq = self._last = self._last + 1
+        at = self._clock()
+        if len(body) > BIG:
+            self._big[seq] = event
+        self._rows.append((seq, at, event.actor, type_of(event), ref_of(event), body, None))
+        self._records.append(Record(seq, at, event))
+        if self._idle:
+            self._idle.unpark()
+        return seq
+
+    async def barrier(self) -> None:
+        if self._failure is not None:
+            raise JournalError(self._failure)
+        target = self._last
+        if self._durable >= target:
+            await trio.lowlevel.checkpoint()
+            return
+        task = trio.lowlevel.current_task()
+        self._waiters[task] = target
+        if not self._writer.busy:
+            self._start()
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            del self._waiters[task]
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+        if self._durable < target:
+            raise JournalError(self._failure or "the journal is closed")
+
+    def subscribe(self, publish: Publish) -> None:
+        self._publish.append(publish)
+
+    async def read(self, from_seq: int, limit: int) -> Sequence[Record]:
+        def page() -> list[Record]:
+            database = Database.for_reader(self._folder.journal)
+            try:
+                return database.records(from_seq, limit)
+            finally:
+                database.close()
+
+        return await trio.to_thread.run_sync(page)
+
+    # --- committing ----------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        batch = _Batch(self._rows, self._records, self._big)
+        self._rows, self._records, self._big = [], [], {}
+        self._writer.start(batch)
+
+    async def serve(self) -> None:
+        """Settle each commit until the journal is closed; no cancellation from outside stops it before."""
+        with self._serving:
+            while True:
+                self._settle(await self._writer.finished())
+
+    def _settle(self, batch: _Batch) -> None:
+        if batch.error is None:
+            self._commits += 1
+            self._durable = batch.records[-1].seq
+            for publish in self._publish:
+                publish(batch.records)
+        else:
+            self._failure = self._explain(batch.error)
+            self._rows, self._records, self._big = [], [], {}
+        for task, target in list(self._waiters.items()):
+            if target <= self._durable or self._failure is not None:
+                del self._waiters[task]
+                trio.lowlevel.reschedule(task)
+        if self._waiters:
+            self._start()
+
+    async def flush_lazily(self) -> None:
+        """Commit what nobody waits for; runs until cancelled. In a fast loop it finds nothing to do."""
+        seen = 0
+        while True:
+            if not self._rows:
+                await self._idle.park()
+                seen = self._rows[0][0] if self._rows else 0
+            await trio.sleep(TICK)
+            oldest = self._rows[0][0] if self._rows else 0
+            if oldest and oldest == seen and not self._writer.busy:
+                self._start()
+            seen = oldest
+
+    async def close(self) -> None:
+        """Write the rest and end the writer's thread; shielded, and bounded by CLOSING seconds."""
+        try:
+            with trio.move_on_after(CLOSING, shield=True):
+                if self._failure is None:
+                    await self.barrier()
+        finally:
+            self._failure = self._failure or "the journal is closed"
+            self._serving.cancel()
+            with trio.move_on_after(CLOSING, shield=True):
+                await self._writer.stop()
+
+    def _explain(self, error: Exception) -> str:
+        return (
+            f"cannot write the journal {self._folder.journal}: {_why(error)}; the run stops here, "
+            f"the first {self._durable} events are safe"
+        )
+
+
+def _why(error: Exception) -> str:
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if name == "SQLITE_FULL" or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
+        return f"no space is left ({error})"
+    if name.startswith("SQLITE_IOERR") or getattr(error, "errno", 0) == errno.EFBIG:
+        return f"the disk refused it: a fault, a quota or a file size limit ({name or error})"
+    return str(error)
+
+
+@asynccontextmanager
+async def _serving(journal: SqliteJournal) -> AsyncGenerator[None]:
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(journal.serve)
+            nursery.start_soon(journal.flush_lazily)
+            try:
+                yield
+            finally:
+                await journal.close()
+                nursery.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        # Neither task of ours raises, so what the body raised is all there is: it goes on as it was.
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group.exceptions[0].__cause__
+        raise
+
+
+class _Batch:
+    """What one commit writes, and how it ended."""
+
+    def __init__(self, rows: list[Row], records: list[Record], big: dict[int, Event]) -> None:
+        self.rows = rows
+        self.records = records
+        self.big = big
+        self.error: Exception | None = None
+
+
+class _Writer:
+    """The thread that commits, one batch at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._batch: _Batch | None = None
+        self._wake_reader, self._wake = os.pipe()
+        self._done, self._done_writer = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    @property
+    def stopped(self) -> bool:
+        return not self._thread.is_alive()
+
+    @property
+    def busy(self) -> bool:
+        return self._batch is not None
+
+    def start(self, batch: _Batch) -> None:
+        self._batch = batch
+        os.write(self._wake, b".")
+
+    async def finished(self) -> _Batch:
+        """Wait for the batch under way, or the next one. A cancelled wait leaves it to the next call."""
+        await trio.lowlevel.wait_readable(self._done)
+        os.read(self._done, 1)
+        batch, self._batch = self._batch, None
+        assert batch is not None
+        return batch
+
+    async def stop(self) -> None:
+        """End the thread, which closes the database, after the commit under way."""
+        if self._wake >= 0:
+            os.close(self._wake)
+            self._wake = -1
+        await trio.to_thread.run_sync(self._thread.join, abandon_on_cancel=True)
+        for descriptor in (self._wake_reader, self._done, self._done_writer):
+            os.close(descriptor)
+
+    def _run(self) -> None:
+        try:
+            while os.read(self._wake_reader, 1):
+                batch = self._batch
+                assert batch is not None
+                batch.error = RuntimeError("the writer's thread broke")
+                try:
+                    rows = batch.rows
+                    if batch.big:
+                        rows = [
+                            self._database.spill(row, batch.big[row[0]]) if row[0] in batch.big else row for row in rows
+                        ]
+                    self._database.commit(rows)
+                    batch.error = None
+                except (sqlite3.Error, OSError, ValueError) as error:
+                    batch.error = error
+                finally:
+                    os.write(self._done_writer, b".")
+        finally:
+            self._database.close()
