@@ -1,0 +1,1 @@
+"""Measurements of Elenco, and the fake model server they run against."""

@@ -1,0 +1,250 @@
+"""One HTTP/1.1 connection to one origin: h11 over a network stream, with a time-out for each kind of wait."""
+
+import math
+from collections.abc import AsyncIterable, Callable, Mapping
+
+import attrs
+import h11
+import httpx
+import trio
+
+from .transport_body import Body, SizedBody, body_of
+from .transport_network import NetworkStream
+
+Origin = tuple[str, str, int]  # scheme, host, port
+
+MAX_HEADER_BYTES = 65536
+_MAX_INTERIM_RESPONSES = 100
+
+# A server that hangs up on a reused connection within this many seconds has not looked at the request.
+_AT_ONCE = 1.0
+
+
+@attrs.frozen
+class Timeouts:
+    """How long each kind of wait may last, in seconds; None is for ever.
+
+    `first_byte` is the wait for the head of the response, `read` that for each further piece, `pool` that for a free
+    place when the transport has reached its number of connections.
+    """
+
+    connect: float | None = 10.0
+    write: float | None = 30.0
+    first_byte: float | None = 600.0
+    read: float | None = 120.0
+    pool: float | None = None
+
+    def extension(self) -> dict[str, float | None]:
+        """The value for a request's `timeout` extension: httpx's four, and `first_byte`."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def of(cls, request: httpx.Request) -> "Timeouts":
+        """Read a request's `timeout` extension; what it does not name waits for ever."""
+        named: Mapping[str, float | None] = request.extensions.get("timeout") or {}
+        read = named.get("read")
+        return cls(
+            connect=named.get("connect"),
+            write=named.get("write"),
+            first_byte=named.get("first_byte", read),
+            read=read,
+            pool=named.get("pool"),
+        )
+
+
+class HungUpOnReuse(Exception):
+    """A reused connection was lost before the server can have looked at the request; `cause` says how."""
+
+    def __init__(self, cause: httpx.TransportError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Connection:
+    """Carries one exchange after the other. Whatever goes wrong, a cancelled call included, closes it.
+
+    Its errors are httpx's, without their `request`.
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_body",
+        "_closed",
+        "_h11",
+        "_heard",
+        "_is_sound",
+        "_max_header_bytes",
+        "_on_close",
+        "_stream",
+        "_used",
+        "origin",
+    )
+
+    def __init__(
+        self,
+        origin: Origin,
+        stream: NetworkStream,
+        on_close: Callable[["Connection"], None],
+        max_header_bytes: int = MAX_HEADER_BYTES,
+    ) -> None:
+        self.origin = origin
+        self._stream = stream
+        self._max_header_bytes = max_header_bytes
+        self._on_close = on_close
+        self._used = False
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget the exchange before."""
+        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._max_header_bytes)
+        self._heard = False  # Something of the response has arrived.
+        self._is_sound = True  # No send has failed.
+        self._body: Body = SizedBody(0)
+        self._arrived = b""  # Of the body, not yet taken.
+
+    def is_alive(self) -> bool:
+        """Whether an idle connection can be used again: the server has said nothing and not hung up."""
+        return not self._closed and self._stream.is_quiet()
+
+    def close(self) -> None:
+        """Close the socket at once, without waiting. Closing twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._stream.close()
+            self._on_close(self)
+
+    async def exchange(
+        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], waits: Timeouts
+    ) -> h11.Response:
+        """Send the request and wait for the head of the response.
+
+        Raises `HungUpOnReuse` where the request may be sent again elsewhere, else `httpx.TransportError`.
+        """
+        reused, self._used = self._used, True
+        if reused:
+            self._begin()
+        try:
+            lost = await self._send_request(request, body, waits.write)
+            self._is_sound = lost is None
+            sent = trio.current_time()
+            try:
+                head = await self._receive_head(waits.first_byte if lost is None else _AT_ONCE)
+            except (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError) as error:
+                at_once = lost is not None or (
+                    not isinstance(error, httpx.ReadTimeout) and trio.current_time() - sent < _AT_ONCE
+                )
+                if reused and at_once and not self._heard:
+                    raise HungUpOnReuse(lost or error) from error
+                if lost is not None:
+                    raise lost from error
+                raise
+            self._body = body_of(request.method, head.status_code, head.headers)
+            if surplus := self._h11.trailing_data[0]:
+                self._arrived = self._body.feed(surplus)
+            return head
+        except BaseException:
+            self.close()
+            raise
+
+    async def _send_request(
+        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], seconds: float | None
+    ) -> httpx.WriteError | None:
+        """Send it all. A lost connection is returned: the server may have refused the request, and said why."""
+        try:
+            head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
+            start = self._h11.send(head)
+            if isinstance(body, bytes):
+                rest = [self._h11.send(h11.Data(data=body))] if body else []
+                await self._send(b"".join((start, *rest, self._h11.send(h11.EndOfMessage()))), seconds)
+            else:
+                await self._send(start, seconds)
+                async for piece in body:
+                    await self._send(self._h11.send(h11.Data(data=piece)), seconds)
+                await self._send(self._h11.send(h11.EndOfMessage()), seconds)
+        except h11.LocalProtocolError as error:
+            raise httpx.LocalProtocolError(str(error)) from error
+        except httpx.WriteError as error:
+            return error
+        return None
+
+    async def _send(self, data: bytes, seconds: float | None) -> None:
+        if not data:
+            return
+        try:
+            with trio.CancelScope(deadline=deadline_in(seconds)):
+                await self._stream.send(data)
+                return
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise httpx.WriteError(f"the connection was lost: {error}") from error
+        raise httpx.WriteTimeout(f"the server took no more of the request for {seconds} s")
+
+    async def _receive_head(self, seconds: float | None) -> h11.Response:
+        """Wait for the final response's head, passing over interim ones. The time is for all of it."""
+        interim = received = 0
+        with trio.CancelScope(deadline=deadline_in(seconds)):
+            while True:
+                try:
+                    event = self._h11.next_event()
+                except h11.RemoteProtocolError as error:
+                    raise httpx.RemoteProtocolError(str(error)) from error
+                if isinstance(event, h11.Response):
+                    # h11 has measured only heads that came in more than one piece.
+                    if received > self._max_header_bytes and _size(event) > self._max_header_bytes:
+                        raise httpx.RemoteProtocolError(f"response headers over {self._max_header_bytes} bytes")
+                    return event
+                if event is h11.NEED_DATA:
+                    data = await self._receive()
+                    if not data and not self._heard:
+                        raise httpx.RemoteProtocolError("the server hung up without a response")
+                    self._heard = True
+                    received += len(data)
+                    self._h11.receive_data(data)
+                elif isinstance(event, h11.InformationalResponse) and interim < _MAX_INTERIM_RESPONSES:
+                    interim += 1
+                else:
+                    raise httpx.RemoteProtocolError(f"expected a response, got {event!r}")
+        raise httpx.ReadTimeout(f"no response for {seconds} s")
+
+    def take_body(self) -> tuple[bytes, bool]:
+        """All of the body that has arrived since the last call, and whether it is complete."""
+        data, self._arrived = self._arrived, b""
+        if not data and self._body.fault is not None:
+            self.close()
+            raise httpx.RemoteProtocolError(self._body.fault)
+        return data, self._body.is_complete
+
+    async def receive_body(self, seconds: float | None) -> None:
+        """Wait for more of the body; `take_body` then has it. After an error or a cancelled call: closed."""
+        try:
+            with trio.CancelScope(deadline=deadline_in(seconds)):
+                self._arrived = self._body.feed(await self._receive())
+                return
+            raise httpx.ReadTimeout(f"nothing more of the response for {seconds} s")
+        except BaseException:
+            self.close()
+            raise
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._stream.receive()
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise httpx.ReadError(f"the connection was lost: {error}") from error
+
+    def is_ready_again(self) -> bool:
+        """After a complete body: whether the connection can carry another exchange; else it is closed."""
+        # Our state is DONE when the request went out whole and neither side wants the connection closed.
+        is_whole = self._is_sound and self._body.is_complete and not self._body.surplus
+        if is_whole and not self._closed and self._h11.our_state is h11.DONE:
+            return True
+        self.close()
+        return False
+
+
+def _size(head: h11.Response) -> int:
+    return sum(len(name) + len(value) for name, value in head.headers)
+
+
+def deadline_in(seconds: float | None) -> float:
+    """The time, on Trio's clock, when a wait of so many seconds is over."""
+    return math.inf if seconds is None else trio.current_time() + seconds
