@@ -116,7 +116,10 @@ class ActorFinished(Event):
 
 @attrs.frozen(kw_only=True)
 class ModelRequested(Event):
-    """`turn` counts this actor's replies from 0; `purpose` is turn, wrap_up, summary or repair."""
+    """`turn` counts this actor's replies from 0; `purpose` is turn, wrap_up, summary or repair.
+
+    `elapsed` is what the actor's own clock showed, in seconds: a resumed run goes on from there.
+    """
 
     type: ClassVar[str] = "model.requested"
     turn: int
@@ -125,6 +128,7 @@ class ModelRequested(Event):
     attempt: int = 0
     output_cap: int = 0
     estimate: int = 0
+    elapsed: float = 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -283,6 +287,7 @@ class ToolFinished(Event):
     seconds: float
     kind: str = "ok"
     data: JsonObject | None = None
+    images: tuple[JsonObject, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -381,10 +386,13 @@ class BudgetReserved(Event):
 
 @attrs.frozen(kw_only=True)
 class BudgetSettled(Event):
+    """A call ended; `replied` says whether it took a step."""
+
     type: ClassVar[str] = "budget.settled"
     id: int
     usage: JsonObject
     cost_usd: float | None = None
+    replied: bool = True
 
 
 @attrs.frozen(kw_only=True)
@@ -411,7 +419,9 @@ class LoopNudged(Event):
     why: str
     call_id: str = ""
     note: str = ""
-    calls: tuple[JsonObject, ...] = ()
+    calls: tuple[str, ...] = ()
+    kind: str = ""
+    times: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -422,14 +432,18 @@ class LoopBlocked(Event):
     why: str
     call_id: str = ""
     note: str = ""
-    calls: tuple[JsonObject, ...] = ()
+    calls: tuple[str, ...] = ()
+    kind: str = ""
+    times: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class LoopStopped(Event):
     type: ClassVar[str] = "loop.stopped"
     why: str
-    calls: tuple[JsonObject, ...] = ()
+    calls: tuple[str, ...] = ()
+    kind: str = ""
+    times: int = 0
 
 
 # --- context, hooks, servers -------------------------------------------------------------------------------------
