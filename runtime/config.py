@@ -1,4 +1,4 @@
-"""Settings files: `elenco.yaml` in the workspace, `config.yaml` in the user's config folder; strict like agent files."""
+"""Settings: `elenco.yaml` in the workspace, `config.yaml` in the user's config folder, as strict as agent files."""
 
 from __future__ import annotations
 

@@ -122,3 +122,7 @@ class Provider(Protocol):
     def count(self, request: ModelRequest) -> int | None:
         """The request's exact input tokens where the provider can tell without asking anybody, else None."""
         ...
+
+    def forget(self, actor: str) -> None:
+        """An actor has ended: whatever was kept for it (its encoded history) may go."""
+        ...

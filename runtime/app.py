@@ -1,0 +1,212 @@
+"""The one module that wires everything: options and files become a live run, a live run becomes a report."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import attrs
+import trio
+
+from actors import ActorFailed, ChildSpec, Supervisor
+
+from . import config as settings
+from .cast import Cast, find
+from .config import Config
+from .deadlines import Deadlines
+from .definitions import Definition
+from .errors import ElencoError, UsageError
+from .events import CancelRequested, RunFinished, RunStarted
+from .gate import Gate
+from .hiring import hire, limits_from, limits_of, own_tools
+from .journal.folder import RunFolder, State, create_run, open_state
+from .journal.interface import Journal
+from .limits.ledger import Ledger
+from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .model import Provider
+from .models import ModelFlags, Models, default_model
+from .policy.paths import PathError, Workspace
+from .policy.rules import Ceiling, Mode, Rules
+from .prices import models_from
+from .record import report_to_json
+from .report import Assignment, Report
+from .run import Run, RunSettings
+from .tools import Tool
+from .tools.registry import built_in
+from .watch.stream import LogStream
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them."""
+
+    agent: str = "coordinator"
+    task: str
+    model: ModelFlags = ModelFlags()
+    workspace: Path = attrs.field(factory=Path.cwd)
+    limits: Limits = Limits()
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    yes: bool = False
+    headless: bool = False
+    mode: Mode = "default"
+
+
+@attrs.frozen
+class Plan:
+    """A run that could start: everything a person can have got wrong has been looked at."""
+
+    options: RunOptions
+    config: Config
+    cast: Cast
+    root: Definition
+    limits: Limits
+    model: str
+    models: Models
+    ceiling: Ceiling
+    tools: Mapping[str, Tool]
+    workspace: Workspace
+
+
+def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str, Provider] | None = None) -> Plan:
+    """Look at files, flags and keys; nothing is started and nothing written. Raises UsageError, DefinitionError."""
+    if not options.workspace.is_dir():
+        raise UsageError(f"the workspace {options.workspace} is no folder")
+    user = settings.user_folder()
+    here = settings.load(options.workspace / "elenco.yaml", "elenco.yaml")
+    own = settings.load(user / "config.yaml", str(user / "config.yaml")) if user is not None else Config()
+    cast = find(options.workspace)
+    root = cast.get(options.agent)
+    everybody = cast.closure(options.agent)
+    model = default_model(options.model, here.model or own.model, os.environ)
+    models = Models(
+        options.model,
+        {**own.providers, **here.providers},
+        {**models_from(own.models, own.path), **models_from(here.models, here.path)},
+        given=providers,
+    )
+    limits = tightest(
+        options.limits,
+        limits_of(root),
+        limits_from(here.limits, here.path or "elenco.yaml"),
+        limits_from(own.limits, own.path),
+    ).or_else(ROOT_DEFAULTS)
+    known = {tool.name: tool for tool in (*built_in(), *tools)}
+    for member in everybody:
+        own_tools(known, member)
+        ref = models.resolve(member.model or model)
+        if ref.price is None and needs_price(limits, limits_of(member)):
+            raise UsageError(
+                f"cost_budget cannot be kept: no price is known for {ref.full_name}; "
+                f"give one under 'models:' in elenco.yaml, or use --token-budget"
+            )
+    try:
+        workspace = Workspace(options.workspace)
+    except PathError as error:
+        raise UsageError(str(error)) from error
+    return Plan(options, here, cast, root, limits, model, models, _ceiling(options, here, own), known, workspace)
+
+
+def _ceiling(options: RunOptions, here: Config, own: Config) -> Ceiling:
+    flags = Rules.parse(options.allow, options.ask, options.deny, by="flag")
+    files = [Rules.parse(c.permissions.allow, c.permissions.ask, c.permissions.deny, by=c.path) for c in (here, own)]
+    return Ceiling(mode=options.mode, rules=(flags, *files), yes=options.yes)
+
+
+class LiveRun:
+    """A run that is under way in this process, or has just ended."""
+
+    def __init__(self, run: Run, folder: RunFolder | None) -> None:
+        self.run = run
+        self.id = run.id
+        self.folder = folder
+        self.stream = run.stream
+        self.approvals = run.approvals
+        self._done = trio.Event()
+        self._report: Report | None = None
+        self._error: ElencoError | None = None
+
+    async def report(self) -> Report | None:
+        """The root's report, None if the run was suspended to wait for a human. Raises ElencoError for a run that broke.
+
+        A cancelled call leaves the run going.
+        """
+        await self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._report
+
+    def cancel(self, by: str = "you") -> None:
+        """Cancel the whole run; it ends with a report that says so."""
+        root = next(iter(self.run.live.values()), None)
+        if root is not None:
+            self.run.append(CancelRequested(actor=root.path, by=by))
+            root.cancel(by)
+
+    async def work(self, root: str, task: str, limits: Limits) -> None:
+        """Run the root to its end and record how it ended. Raises JournalError."""
+        run = self.run
+        try:
+            with run.scope:
+                agent = hire(run, root, None, None, limits)
+                async with Supervisor() as supervisor:
+                    ref = await supervisor.start(ChildSpec(root, lambda: agent))
+                    self._report = await ref.ask(Assignment(task))
+            if self._report is not None:
+                run.append(RunFinished(report=report_to_json(self._report)))
+        except ActorFailed as failed:
+            cause = failed.cause
+            if isinstance(cause, ElencoError):
+                self._error = cause
+            else:
+                raise
+        finally:
+            self._done.set()
+
+
+@asynccontextmanager
+async def open_run(ready: Plan, journal: Journal, id: str, folder: RunFolder | None = None) -> AsyncGenerator[LiveRun]:
+    """A run that works in the background of the block; leaving the block early cancels it.
+
+    Raises JournalError. However the block is left, no task, connection or descriptor stays behind.
+    """
+    stream = LogStream(journal, clock=time.time)
+    run = Run(
+        id=id,
+        journal=journal,
+        stream=stream,
+        gate=Gate(Ledger()),
+        deadlines=Deadlines(),
+        models=ready.models,
+        cast=ready.cast,
+        workspace=ready.workspace,
+        tools=ready.tools,
+        settings=RunSettings(ready.model, ready.ceiling, ready.options.headless, time.strftime("%Y-%m-%d")),
+        chance=random.Random(),
+    )
+    run.append(
+        RunStarted(
+            task=ready.options.task,
+            agent=ready.root.name,
+            model=ready.model,
+            limits=ready.limits.as_json(),
+            workspace=ready.workspace.root,
+        )
+    )
+    live = LiveRun(run, folder)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run.deadlines.watch)
+            nursery.start_soon(live.work, ready.root.name, ready.options.task, ready.limits)
+            yield live
+            await live.report()
+            nursery.cancel_scope.cancel()
+    finally:
+        stream.close()
+        await ready.models.aclose()
+        ready.workspace.close()

@@ -1,0 +1,219 @@
+"""The words of the command line: one table of commands, each with its flags and examples."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias
+
+from runtime.errors import UsageError, did_you_mean
+
+Command: TypeAlias = Callable[[argparse.Namespace], int]
+
+HELP = """\
+Elenco: a cast of agents whose runs always end.
+
+Try first
+  elenco run "What does this project do?"          no key needed: quotes your files
+  elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
+  elenco runs                                      what ran, how it ended, what to type next
+
+Run        run [AGENT] "TASK"    resume RUN    cancel RUN    init
+Look       runs    show RUN    tail RUN --follow
+Cast       agents    models    tools    check [PATH...]
+
+Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
+           --base-url URL --wire openai-chat    any compatible server
+Limits     --max-steps N  --total-steps N  --token-budget N  --cost-budget USD  --timeout SECONDS
+Rules      --allow RULE  --ask RULE  --deny RULE  --yes  --no-input
+Output     --json  --quiet  --output FILE
+
+Exit codes 0 completed  1 failed  2 usage  3 stopped by a limit or the loop guard
+           4 waiting for a human  130 cancelled
+More       elenco COMMAND --help"""
+
+
+class Words(argparse.ArgumentParser):
+    """argparse with errors that are one line and name the nearest known word."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}  ({self.prog} --help)")
+
+    def print_help(self, file: object = None) -> None:
+        sys.stdout.write(self.format_help())
+
+
+def _run_flags(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument("--model", metavar="PROVIDER/MODEL", help="which model answers; agent files may name another")
+    group.add_argument("--base-url", metavar="URL", help="a compatible server, such as http://127.0.0.1:8080/v1")
+    group.add_argument(
+        "--wire", choices=("openai-chat", "openai-responses", "anthropic-messages"), help="the dialect it speaks"
+    )
+    group = parser.add_argument_group("places")
+    group.add_argument("--workspace", metavar="DIR", help="the folder the agents work in (default: this one)")
+    group = parser.add_argument_group("limits (the tightest of flags, agent files and settings wins)")
+    limit_flags(group)
+    group = parser.add_argument_group("permissions")
+    for word in ("allow", "ask", "deny"):
+        group.add_argument(
+            f"--{word}", metavar="RULE", action="append", default=[], help=f"{word} what the rule names; repeatable"
+        )
+    group.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+    group.add_argument(
+        "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
+    )
+    group.add_argument("--mode", choices=("default", "accept-edits", "plan"), default="default")
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
+    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    group.add_argument("--output", metavar="FILE", help="write the answer to FILE as well")
+
+
+def limit_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    """The flags that bound a run; on resume `+N` raises what is there."""
+    parser.add_argument("--max-steps", metavar="N", help="model replies of the root agent")
+    parser.add_argument("--total-steps", metavar="N", help="model replies of the whole tree")
+    parser.add_argument("--token-budget", metavar="N", help="input and output tokens of the whole tree")
+    parser.add_argument("--cost-budget", metavar="USD", help="of the whole tree")
+    parser.add_argument("--timeout", metavar="SECONDS", help="stands still while a human is waited for")
+    parser.add_argument("--max-tool-calls", metavar="N")
+    parser.add_argument("--max-depth", metavar="N")
+    parser.add_argument("--max-children", metavar="N", help="alive at once")
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar='[AGENT] "TASK"', help="TASK - reads standard input")
+    _run_flags(parser)
+
+
+def _resume(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    limit_flags(parser.add_argument_group("limits: N sets, +N raises"))
+    parser.add_argument("--yes", action="store_true")
+    parser.add_argument("--no-input", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--output", metavar="FILE")
+
+
+def _runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON line a run")
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--format", choices=("text", "md", "json", "jsonl"), default="text")
+
+
+def _tail(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
+    parser.add_argument("--json", action="store_true", help="the events as JSON lines")
+    parser.add_argument("--from", dest="from_seq", metavar="SEQ", type=int, default=0)
+
+
+def _cancel(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="only this actor and what is below it")
+
+
+def _workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument("--json", action="store_true")
+
+
+def _models(parser: argparse.ArgumentParser) -> None:
+    _workspace(parser)
+    parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
+
+
+def _tools(parser: argparse.ArgumentParser) -> None:
+    _workspace(parser)
+    parser.add_argument("--agent", metavar="NAME", help="what this agent really gets, and under which rules")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH")
+    parser.add_argument("--workspace", metavar="DIR")
+
+
+def _init(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", default=".", metavar="DIR")
+
+
+def _debug(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("family", metavar="FAMILY", choices=DEBUG)
+
+
+DEBUG = ("stream", "guard", "path", "names", "schema")
+
+Spec: TypeAlias = tuple[Callable[[argparse.ArgumentParser], None], str, str]
+
+COMMANDS: dict[str, Spec] = {
+    "run": (
+        _run,
+        "Give an agent a task and print its answer.",
+        'elenco run "What does this project do?"\n'
+        'elenco run researcher --model ollama/qwen3 "Where are paths checked?"\n'
+        "git diff | elenco run reviewer - --max-steps 10",
+    ),
+    "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
+    "runs": (_runs, "List all runs, newest first.", "elenco runs"),
+    "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
+    "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
+    "cancel": (
+        _cancel,
+        "Cancel a live run, or one actor of it.",
+        "elenco cancel k7f2\nelenco cancel k7f2 --actor coordinator/researcher-1",
+    ),
+    "agents": (_workspace, "List the agents that can be found, and where each is from.", "elenco agents"),
+    "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
+    "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
+    "check": (
+        _check,
+        "Check agent files and settings: every fault with file and line.",
+        "elenco check agents/writer.md",
+    ),
+    "init": (_init, "Put a starter folder here: one agent and the settings.", "elenco init"),
+    "debug": (
+        _debug,
+        "Why was this decided? JSON lines in, JSON lines out.",
+        "elenco debug guard < steps.jsonl\nelenco debug stream < cases.jsonl",
+    ),
+}
+
+
+def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
+    """The command a line asks for, with its flags. Raises UsageError."""
+    if not words:
+        return _module("welcome"), argparse.Namespace(state=None)
+    if words[0] in ("--version", "-V"):
+        return _module("version"), argparse.Namespace()
+    name = words[0]
+    spec = COMMANDS.get(name)
+    if spec is None:
+        what = "flag" if name.startswith("-") else "command"
+        raise UsageError(f"unknown {what} '{name}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
+    fill, summary, examples = spec
+    parser = Words(
+        prog=f"elenco {name}",
+        description=summary,
+        epilog="examples:\n  " + examples.replace("\n", "\n  "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    fill(parser)
+    parser.add_argument("--state", metavar="DIR", help="where runs are kept (or ELENCO_STATE)")
+    found, rest = parser.parse_known_args(words[1:])
+    if rest:
+        flags = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+        raise UsageError(f"unknown flag '{rest[0]}'{did_you_mean(rest[0], flags)}  (elenco {name} --help)")
+    return _module(name), found
+
+
+def _module(name: str) -> Command:
+    command: Command = importlib.import_module(f".command_{name}", __package__).run
+    return command

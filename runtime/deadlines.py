@@ -1,0 +1,118 @@
+"""Cancel scopes that follow the run's stopwatches: one watchdog wakes when the first of them may be due.
+
+A pause only ever puts a deadline off, so the watchdog may wake early and look again, never late.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+import attrs
+import trio
+
+from .limits.clock import Clocks
+
+
+@attrs.define(eq=False)
+class _Watched:
+    path: str
+    scope: trio.CancelScope
+    which: Literal["soft", "hard"]
+
+
+class Deadlines:
+    """The clocks of one run at the rim. `watch` runs in the run's nursery; everything else is synchronous."""
+
+    def __init__(self) -> None:
+        self.clocks = Clocks()
+        self._watched: set[_Watched] = set()
+        self._wakes_at = math.inf
+        self._wake = trio.Event()
+
+    async def watch(self) -> None:
+        """Cancel what is due, for ever; cancelled, it leaves all scopes as they are."""
+        while True:
+            self._wakes_at = self._sweep()
+            with trio.move_on_at(self._wakes_at):
+                await self._wake.wait()
+            self._wake = trio.Event()
+
+    def start(self, path: str, parent: str | None, timeout: float | None, elapsed: float = 0.0) -> None:
+        """Start an actor's clock; `elapsed` is what it showed before the process was restarted."""
+        self.clocks.start(path, parent, timeout, trio.current_time() - elapsed)
+
+    def finish(self, path: str) -> None:
+        self.clocks.finish(path, trio.current_time())
+
+    def rest(self, path: str) -> None:
+        """One of the actor's strands now waits for a human or a child."""
+        self.clocks.pause(path, trio.current_time())
+
+    def work(self, path: str) -> None:
+        """One more of the actor's strands works."""
+        stood = not self.clocks.runs(path)
+        self.clocks.resume(path, trio.current_time())
+        if stood:
+            self._wake.set()
+
+    def change(self, path: str, timeout: float | None) -> None:
+        self.clocks.change(path, timeout)
+        self._wake.set()
+
+    def idle(self, path: str) -> bool:
+        """Whether nobody in this subtree does anything but wait for a human."""
+        return not self.clocks.runs(path)
+
+    def left(self, path: str) -> float | None:
+        """Seconds until the actor's wrap-up must begin, None without a deadline."""
+        deadline = self.clocks.deadline(path, trio.current_time())
+        return None if deadline is None else max(0.0, deadline.wrap_up_at - trio.current_time())
+
+    def explain(self, path: str) -> str:
+        """Which deadline binds the actor, for a person."""
+        deadline = self.clocks.deadline(path, trio.current_time())
+        if deadline is None:
+            return "the deadline has passed"
+        whose = "" if deadline.scope == path else f" of {deadline.scope}"
+        return f"the time{whose} is used up ({deadline.timeout:g} s)"
+
+    def soft(self, path: str) -> AbstractContextManager[trio.CancelScope]:
+        """Cancelled when the actor's wrap-up must begin."""
+        return self._scoped(path, "soft")
+
+    def hard(self, path: str) -> AbstractContextManager[trio.CancelScope]:
+        """Cancelled when the actor must have ended."""
+        return self._scoped(path, "hard")
+
+    @contextmanager
+    def _scoped(self, path: str, which: Literal["soft", "hard"]) -> Generator[trio.CancelScope]:
+        watched = _Watched(path, trio.CancelScope(), which)
+        self._watched.add(watched)
+        if self._due(watched) < self._wakes_at:
+            self._wake.set()
+        try:
+            with watched.scope:
+                yield watched.scope
+        finally:
+            self._watched.discard(watched)
+
+    def _due(self, watched: _Watched) -> float:
+        deadline = self.clocks.deadline(watched.path, trio.current_time())
+        if deadline is None:
+            return math.inf
+        return deadline.wrap_up_at if watched.which == "soft" else deadline.at
+
+    def _sweep(self) -> float:
+        now = trio.current_time()
+        first = math.inf
+        for watched in list(self._watched):
+            due = self._due(watched)
+            if due <= now:
+                watched.scope.cancel()
+                self._watched.discard(watched)
+            else:
+                first = min(first, due)
+        return first

@@ -1,0 +1,162 @@
+"""The one HTTP provider, for every wire: encode, stream, decode; what a person reads when that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import attrs
+import httpx
+
+from runtime import wire
+from runtime.model import Emit, ModelRequest, ProviderError, Reply
+from runtime.wire.dialects import Dialect
+from runtime.wire.encoder import RequestEncoder
+from runtime.wire.endpoint import endpoint
+
+from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
+
+
+@attrs.frozen
+class Exchange:
+    """One request and its response as they went over the wire, for `--record`."""
+
+    model: str
+    request: bytes
+    status: int
+    headers: Mapping[str, str]
+    chunks: tuple[bytes, ...]
+
+
+@attrs.frozen
+class Server:
+    """Where a provider's models are asked: `base_from` and `key_from` name the flag, file or variable that said so."""
+
+    name: str
+    wire: wire.WireName
+    dialect: Dialect
+    base_url: str
+    base_from: str = ""
+    key: str | None = attrs.field(default=None, repr=False)
+    key_from: str = ""
+
+
+class HttpProvider:
+    """A Provider over HTTP. Connections are the transport's and stay open between calls."""
+
+    def __init__(
+        self,
+        server: Server,
+        transport: httpx.AsyncBaseTransport,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        record: Callable[[Exchange], None] | None = None,
+    ) -> None:
+        self.server = server
+        self._transport = transport
+        self._timeouts = timeouts
+        self._record = record
+        self._encoders: dict[str, RequestEncoder] = {}
+        self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
+
+    @property
+    def name(self) -> str:
+        return self.server.name
+
+    def count(self, request: ModelRequest) -> int | None:
+        return None
+
+    def forget(self, actor: str) -> None:
+        self._encoders.pop(actor, None)
+
+    def left_out(self, actor: str) -> int:
+        """Opaque parts of other providers in this actor's history that its last request went without."""
+        encoder = self._encoders.get(actor)
+        return encoder.left_out if encoder is not None else 0
+
+    async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
+        """Stream one reply. Raises ProviderError; a cancelled call closes its connection."""
+        encoder = self._encoders.get(request.actor)
+        if encoder is None:
+            encoder = RequestEncoder(self.server.wire, self.server.dialect, self.server.name, request.actor)
+            self._encoders[request.actor] = encoder
+        body = encoder.encode(request)
+        url, headers = self._target(request.model)
+        chunks: list[bytes] = []
+        decoder: wire.Decoder | None = None
+        status, response_headers = 0, {}
+        try:
+            async with open_stream(
+                self._transport, "POST", url, headers=headers, content=body, timeouts=self._timeouts
+            ) as response:
+                status = response.status_code
+                response_headers = {name.lower(): value for name, value in response.headers.items()}
+                decoder = wire.decoder(self.server.wire, status, response_headers, now=time.time())
+                assert isinstance(response.stream, httpx.AsyncByteStream)
+                async for chunk in response.stream:
+                    if self._record is not None:
+                        chunks.append(chunk)
+                    if deltas := decoder.feed(chunk):
+                        emit(deltas)
+        except httpx.TransportError as error:
+            if decoder is None:
+                raise self._unreachable(error) from error
+            broken: Exception | None = error
+        else:
+            broken = None
+        finally:
+            if self._record is not None and status:
+                self._record(Exchange(request.model, body, status, response_headers, tuple(chunks)))
+        try:
+            return decoder.close()
+        except ProviderError as error:
+            raise self._explained(error) from broken
+
+    def _target(self, model: str) -> tuple[httpx.URL, list[tuple[bytes, bytes]]]:
+        found = self._targets.get(model)
+        if found is None:
+            server = self.server
+            url, headers = endpoint(server.wire, server.dialect, server.base_url, model, server.key)
+            pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+            found = self._targets[model] = (httpx.URL(url), [*pairs, (b"accept-encoding", b"identity")])
+        return found
+
+    def _unreachable(self, error: httpx.TransportError) -> ProviderError:
+        base = self.server.base_url
+        source = f" (from {self.server.base_from})" if self.server.base_from else ""
+        match error:
+            case httpx.ConnectTimeout():
+                text = f"no connection to {base}{source} within {self._timeouts.connect:g} s"
+            case httpx.ConnectError():
+                text = f"nothing listens at {base}{source}: {_reason(error)}"
+            case httpx.ReadTimeout():
+                text = f"{base} accepted the request and said nothing for {self._timeouts.first_byte:g} s"
+                return ProviderError("truncated", text, retryable=True)
+            case httpx.UnsupportedProtocol() | httpx.LocalProtocolError():
+                return ProviderError("protocol", f"no request can be made to {base}{source}: {error}")
+            case _:
+                text = f"{base} broke the connection before it answered: {_reason(error)}"
+                return ProviderError("truncated", text, retryable=True)
+        return ProviderError("connect", text, retryable=True)
+
+    def _explained(self, error: ProviderError) -> ProviderError:
+        if error.kind == "auth":
+            status = f" ({error.status})" if error.status else ""
+            if self.server.key is None:
+                error.message = f"{self.name} wants a key{status}: set {self.server.key_from or 'one'}"
+            else:
+                error.message = f"{self.name} refused the key in {self.server.key_from}{status}. Not retried."
+        elif not error.message.startswith(self.name):
+            error.message = f"{self.name}: {error.message}"
+        if self.server.key and self.server.key in error.message:
+            error.message = error.message.replace(self.server.key, "[key]")
+        return error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror.lower()
+        cause = cause.__cause__ or cause.__context__
+    return text

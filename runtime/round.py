@@ -1,0 +1,180 @@
+"""The tool calls of one reply: decided, made durable, run in their order, each ended by exactly one result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+import trio
+
+from .events import PermissionDecided, ToolFinished, ToolRequested, ToolStarted
+from .messages import JsonObject, ToolCall, ToolResult
+from .policy.rules import Subject
+from .tools import Problem, Tool, rounds
+from .turn import Stop
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+@attrs.define(eq=False)
+class Round:
+    """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost."""
+
+    calls: tuple[ToolCall, ...]
+    results: dict[str, ToolResult] = attrs.Factory(dict)
+    seconds: dict[str, float] = attrs.Factory(dict)
+    partial: dict[str, str] = attrs.Factory(dict)
+    requested: set[str] = attrs.Factory(set)
+    started: set[str] = attrs.Factory(set)
+    interrupted_by: str = ""
+    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+
+    @property
+    def open(self) -> tuple[ToolCall, ...]:
+        return tuple(call for call in self.calls if call.id not in self.results)
+
+
+@attrs.frozen
+class Ready:
+    """A call that may run: validated arguments and the tool that takes them."""
+
+    call: ToolCall
+    tool: Tool
+    arguments: JsonObject
+
+
+async def run_round(me: Agent, work: Round) -> None:
+    """Fill `work` with a result for each call. Raises JournalError.
+
+    Cancelled from outside, or by a steering message that interrupts, the calls that still ran have no result yet;
+    `close_round` gives them one.
+    """
+    for call in work.calls:
+        if call.id not in work.requested:
+            me.run.append(
+                ToolRequested(
+                    actor=me.path,
+                    call_id=call.id,
+                    name=call.name,
+                    arguments=call.arguments,
+                    arguments_error=call.arguments_error,
+                )
+            )
+    ready = {call.id: entry for call in work.open if (entry := _prepare(me, work, call)) is not None}
+    with work.scope:
+        for batch in rounds([entry.call for entry in ready.values()], me.toolbox.effects_of):
+            if len(batch) == 1:
+                await _perform(me, work, ready[batch[0].id])
+                continue
+            with me.idle():
+                async with trio.open_nursery() as nursery:
+                    for call in batch:
+                        nursery.start_soon(_busily, me, work, ready[call.id])
+
+
+def close_round(me: Agent, work: Round, reason: str) -> None:
+    """Give every call without a result a typed one that says so; never invented content."""
+    for call in work.open:
+        text = reason
+        if partial := work.partial.get(call.id):
+            text = f"{reason}\n\nPartial work of {call.name.removeprefix('delegate_to_')}:\n{partial}"
+        _finish(me, work, ToolResult(call.id, call.name, text, "interrupted"), 0.0)
+
+
+async def _busily(me: Agent, work: Round, entry: Ready) -> None:
+    with me.busy():
+        await _perform(me, work, entry)
+
+
+def _prepare(me: Agent, work: Round, call: ToolCall) -> Ready | None:
+    """Decide what needs no waiting; a call that cannot run gets its result here."""
+
+    def refuse(text: str, kind: str = "error") -> None:
+        _finish(me, work, ToolResult(call.id, call.name, text, "refused" if kind == "refused" else "error"), 0.0)
+
+    arguments = me.toolbox.check(call)
+    if isinstance(arguments, Problem):
+        refuse(arguments.text)
+        return None
+    if me.guard is not None and (refusal := me.guard.precheck(call.name, arguments)) is not None:
+        refuse(refusal.why, "refused")
+        return None
+    if (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
+        refuse(f"refused: {over.message}", "refused")
+        me.stop_after_round(Stop(over.limit, over.message))
+        return None
+    tool = me.toolbox.get(call.name)
+    assert tool is not None
+    return Ready(call, tool, arguments)
+
+
+async def _perform(me: Agent, work: Round, entry: Ready) -> None:
+    call, tool = entry.call, entry.tool
+    if call.id in work.started and (settled := await _recovered(me, entry)) is not None:
+        _finish(me, work, settled, 0.0)
+        return
+    allowed = await _permit(me, entry)
+    if isinstance(allowed, ToolResult):
+        _finish(me, work, allowed, 0.0)
+        return
+    me.run.append(ToolStarted(actor=me.path, call_id=call.id, name=call.name))
+    if tool.effects != "none":
+        await me.run.journal.barrier()
+    started = trio.current_time()
+    runnable = call if allowed is call.arguments else attrs.evolve(call, arguments=allowed)
+    result = await me.toolbox.run(runnable, me.tool_context(call), me.hooks)
+    _finish(me, work, result, trio.current_time() - started)
+
+
+async def _permit(me: Agent, entry: Ready) -> JsonObject | ToolResult:
+    """The arguments the call may run with (a human may have edited them), or the result that says why not."""
+    call, tool = entry.call, entry.tool
+    decision = me.policy.decide(Subject.of(tool, entry.arguments))
+    me.run.append(
+        PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
+    )
+    if decision.verdict == "allow":
+        return entry.arguments
+    if decision.verdict == "deny":
+        return ToolResult(call.id, call.name, f"denied by rule {decision.rule} ({decision.by})", "refused")
+    with me.idle():
+        why = f"{decision.rule} ({decision.by})"
+        answer = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why)
+    if answer.decision == "allow":
+        return answer.arguments if answer.arguments is not None else entry.arguments
+    return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
+
+
+async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
+    """The end of a call that was started before the process died; None means: run it (again)."""
+    call, tool = entry.call, entry.tool
+    if tool.effects != "once":
+        return None
+    if tool.check is not None:
+        outcome = await tool.check(entry.arguments)
+        if outcome is not None:
+            return ToolResult(call.id, call.name, outcome)
+        return None
+    return ToolResult(
+        call.id,
+        call.name,
+        "interrupted before a result was recorded; it may have taken effect; inspect before repeating",
+        "unknown",
+    )
+
+
+def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
+    work.results[result.call_id] = result
+    work.seconds[result.call_id] = seconds
+    me.run.append(
+        ToolFinished(
+            actor=me.path,
+            call_id=result.call_id,
+            name=result.name,
+            result=result.content,
+            is_error=result.is_error,
+            seconds=round(seconds, 6),
+            kind=result.kind,
+        )
+    )

@@ -1,0 +1,86 @@
+"""What the actors of one run share, and nothing else: journal, stream, ledger, clocks, models, workspace."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+import trio
+
+from .approvals import Approvals
+from .cast import Cast
+from .deadlines import Deadlines
+from .events import Event, RunWaiting
+from .gate import Gate
+from .journal.interface import Journal
+from .models import Models
+from .policy.paths import Workspace
+from .policy.rules import Ceiling
+from .tools import Tool
+from .tools.results import ResultStore
+from .watch.stream import LogStream
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .journal.replay import RunState
+
+
+@attrs.frozen
+class RunSettings:
+    """What a run was started with: the model for agents whose file names none, and how far nobody may go."""
+
+    model: str
+    ceiling: Ceiling
+    headless: bool = False
+    date: str = ""
+
+
+@attrs.define(eq=False)
+class Run:
+    """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left."""
+
+    id: str
+    journal: Journal
+    stream: LogStream
+    gate: Gate
+    deadlines: Deadlines
+    models: Models
+    cast: Cast
+    workspace: Workspace
+    tools: Mapping[str, Tool]
+    settings: RunSettings
+    chance: random.Random
+    results: ResultStore = attrs.Factory(ResultStore)
+    live: dict[str, Agent] = attrs.Factory(dict)
+    numbers: int = 0
+    recovered: RunState | None = None
+    suspending: bool = False
+    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    approvals: Approvals = attrs.field(init=False)
+    waiting: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.approvals = Approvals(self.journal, self.check_waiting)
+
+    def append(self, event: Event) -> None:
+        """Record an event. Raises JournalError once a commit has failed."""
+        self.journal.append(event)
+
+    def check_waiting(self) -> None:
+        """Note that every live actor waits for a human; with nobody there to ask, the process may end."""
+        pending = self.approvals.pending
+        if not pending or any(agent.works for agent in self.live.values()):
+            self.waiting = False
+            return
+        if not self.waiting:
+            self.waiting = True
+            self.append(RunWaiting(on=tuple(request.id for request in pending)))
+        if self.settings.headless:
+            self.suspend()
+
+    def suspend(self) -> None:
+        """End this process's part of the run and leave it as it stands, to be resumed."""
+        self.suspending = True
+        self.scope.cancel()

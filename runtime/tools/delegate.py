@@ -1,0 +1,66 @@
+"""Delegation: the tool through which a parent's model sends a child its task and reads the child's report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors import ActorFailed, ChildSpec, Supervisor
+from runtime.report import Assignment, Report
+
+from ._tool import Output, Tool, ToolContext, ToolError
+
+if TYPE_CHECKING:
+    from runtime.agent import Agent
+    from runtime.definitions import Definition
+
+PREFIX = "delegate_to_"
+
+
+def delegate_tool(parent: Agent, child: Definition) -> Tool:
+    """The tool `delegate_to_<child>` of this very parent; every call works with a new, empty child."""
+
+    async def run(ctx: ToolContext, task: str) -> Output:
+        agent = parent.hire(child.name, ctx.call_id)
+        try:
+            async with Supervisor() as supervisor:
+                ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
+                with parent.idle(agent.path):
+                    report = await ref.ask(Assignment(task, ctx.call_id))
+        except ActorFailed as failed:
+            raise ToolError(f"{agent.path} crashed: {failed.cause}") from failed
+        return output(agent.path, report)
+
+    when = f" {child.when_to_use}" if child.when_to_use else ""
+    return Tool(
+        name=f"{PREFIX}{child.name}",
+        description=f"{child.description}{when} Gives back its report. A new call starts with an empty memory.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "task": {
+                    "type": "string",
+                    "description": "Everything it must know: it sees nothing of this conversation.",
+                }
+            },
+            "required": ["task"],
+            "additionalProperties": False,
+        },
+        run=run,
+        effects="idempotent",
+        progress=False,
+        delegates=True,
+    )
+
+
+def output(path: str, report: Report) -> Output:
+    """A child's report as the result of the call that sent it."""
+    name = path.rpartition("/")[2]
+    match report.status:
+        case "completed":
+            return Output(report.text)
+        case "stopped":
+            head = f"{name} was stopped ({report.reason}): {report.detail}"
+        case status:
+            head = f"{name} {status}: {report.detail}" if report.detail else f"{name} {status}"
+    text = f"{head}\n\nIts partial work:\n{report.text}" if report.text else f"{head}. It left no partial work."
+    return Output(text, is_error=report.status != "stopped")

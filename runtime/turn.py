@@ -1,0 +1,210 @@
+"""One model call of one actor: reserve, make it durable, stream, settle; try again where that can help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+import trio
+
+from .events import (
+    BudgetOverrun,
+    BudgetRefused,
+    BudgetReserved,
+    BudgetSettled,
+    ModelFailed,
+    ModelFinished,
+    ModelRequested,
+    ModelRetried,
+    ModelWithdrawn,
+)
+from .limits.budget import Granted, Purpose, Refused
+from .messages import AssistantMessage, ToolCall, Usage, assign_call_ids
+from .model import Delta, ModelRequest, ProviderError, Reply
+from .providers.retry import GiveUp, Retry, decide
+from .record import calls_to_json, parts_to_json, usage_to_json
+from .report import StopReason
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+
+@attrs.frozen
+class Stop:
+    """Why an actor must end now; the wrap-up turn is asked for where one is due."""
+
+    reason: StopReason
+    detail: str
+    wrap_up: bool = True
+
+
+class StreamCut(Exception):
+    """The loop guard cut a stream that repeats itself."""
+
+
+@attrs.define(eq=False)
+class Shown:
+    """What of the running attempt has been streamed so far."""
+
+    text: list[str] = attrs.Factory(list)
+    size: int = 0
+    any: bool = False
+
+
+async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage | Stop:
+    """One reply, or why there can be none. Raises ProviderError when no attempt helped, JournalError.
+
+    A cancelled call settles its reservation by what was streamed (estimated) and leaves the history as it was.
+    """
+    run = me.run
+    attempt = 0
+    while True:
+        request = me.request(purpose, attempt)
+        grant = await run.gate.reserve(me.path, me.ask(request, purpose))
+        if isinstance(grant, Refused):
+            run.append(BudgetRefused(actor=me.path, limit=grant.limit, scope=grant.scope, message=grant.message))
+            return Stop(grant.limit, grant.message)
+        me.result_cap = grant.result_cap
+        request = attrs.evolve(request, max_output_tokens=grant.output_cap)
+        run.append(
+            BudgetReserved(
+                actor=me.path,
+                id=grant.id,
+                input=grant.input_tokens,
+                output_cap=grant.output_cap,
+                cost_usd=grant.cost_usd,
+                purpose=purpose,
+            )
+        )
+        run.append(
+            ModelRequested(
+                actor=me.path,
+                turn=me.turn,
+                model=me.model.full_name,
+                purpose=purpose,
+                attempt=attempt,
+                output_cap=grant.output_cap,
+                estimate=grant.input_tokens,
+            )
+        )
+        await run.journal.barrier()
+        try:
+            return await _attempt(me, request, grant, purpose)
+        except ProviderError as error:
+            verdict = decide(error, attempt, run.chance.random(), me.seconds_left())
+            match verdict:
+                case Retry(wait=wait):
+                    run.append(
+                        ModelRetried(
+                            actor=me.path,
+                            turn=me.turn,
+                            kind=error.kind,
+                            wait=wait,
+                            message=error.message,
+                            attempt=attempt,
+                            limit=verdict.limit,
+                        )
+                    )
+                    await trio.sleep(wait)
+                    attempt += 1
+                case GiveUp():
+                    run.append(
+                        ModelFailed(
+                            actor=me.path,
+                            turn=me.turn,
+                            kind=error.kind,
+                            message=error.message,
+                            status=error.status,
+                        )
+                    )
+                    raise
+
+
+async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Purpose) -> AssistantMessage | Stop:
+    run = me.run
+    shown = Shown()
+    chant = me.chant_guard()
+
+    def emit(deltas: Sequence[Delta]) -> None:
+        shown.any = True
+        run.stream.publish_deltas(me.path, deltas)
+        for delta in deltas:
+            shown.size += len(delta.text)
+            if delta.kind == "text":
+                shown.text.append(delta.text)
+                if chant is not None and (verdict := chant.feed(delta.text)) is not None:
+                    raise StreamCut(verdict.why)
+
+    started = trio.current_time()
+    try:
+        reply = await me.model.provider.complete(request, emit)
+    except StreamCut as cut:
+        _settle(me, grant, _guess(grant, shown), None, replied=True)
+        run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=str(cut)))
+        me.cut_off("".join(shown.text))
+        return Stop("loop", str(cut))
+    except ProviderError as error:
+        partial = error.partial
+        usage = partial.usage if partial is not None else None
+        if usage is None:
+            usage = Usage() if error.kind in _NEVER_BILLED and not shown.any else _guess(grant, shown)
+        _settle(me, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
+        if shown.any:
+            run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
+        raise
+    except trio.Cancelled:
+        _settle(me, grant, _guess(grant, shown), None, replied=False)
+        raise
+    return _accept(me, reply, grant, purpose, trio.current_time() - started, shown)
+
+
+_NEVER_BILLED = frozenset({"connect", "auth", "rate_limit", "overloaded", "context_length", "http"})
+
+
+def _accept(
+    me: Agent, reply: Reply, grant: Granted, purpose: Purpose, seconds: float, shown: Shown
+) -> AssistantMessage:
+    usage = reply.usage if reply.usage is not None else _guess(grant, shown)
+    cost = _settle(me, grant, usage, reply.cost_usd, replied=True)
+    message = assign_call_ids(
+        AssistantMessage(reply.parts, reply.finish, reply.usage, me.model.full_name, reply.wire),
+        f"a{me.number}t{me.turn}",
+    )
+    if purpose == "wrap_up":
+        message = attrs.evolve(
+            message, parts=tuple(part for part in message.parts if not isinstance(part, ToolCall)), finish="stop"
+        )
+    me.run.append(
+        ModelFinished(
+            actor=me.path,
+            turn=me.turn,
+            text=message.text,
+            reasoning=message.reasoning,
+            tool_calls=calls_to_json(message),
+            finish=message.finish,
+            usage=usage_to_json(usage),
+            cost_usd=cost,
+            seconds=round(seconds, 6),
+            model=message.model,
+            wire=message.wire,
+            purpose=purpose,
+            parts=parts_to_json(message),
+        )
+    )
+    me.learn(message)
+    return message
+
+
+def _settle(me: Agent, grant: Granted, usage: Usage, billed: float | None, *, replied: bool) -> float | None:
+    run = me.run
+    settled = run.gate.settle(grant.id, usage, billed, replied=replied)
+    run.append(BudgetSettled(actor=me.path, id=grant.id, usage=usage_to_json(usage), cost_usd=settled.cost_usd))
+    for overrun in settled.overruns:
+        run.append(BudgetOverrun(actor=me.path, limit=overrun.limit, scope=overrun.scope, by=overrun.by))
+    return settled.cost_usd
+
+
+def _guess(grant: Granted, shown: Shown) -> Usage:
+    """What a call without a reported usage spent, by the reservation's own measure."""
+    return Usage(input=grant.input_tokens, output=min(grant.output_cap, (shown.size + 1) // 2), estimated=True)
