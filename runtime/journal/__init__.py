@@ -13,3 +13,8 @@ from .interface import Clock as Clock
 from .interface import Journal as Journal
 from .interface import Publish as Publish
 from .memory import MemoryJournal as MemoryJournal
+from .replay import fold as fold
+from .replay import replay as replay
+from .state import ActorState as ActorState
+from .state import CallState as CallState
+from .state import RunState as RunState

@@ -1,0 +1,429 @@
+"""The fold of a run's record into its state: pure, one event at a time, the same for watching and for resuming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
+
+import attrs
+
+from runtime.events import (
+    ActorContinued,
+    ActorFinished,
+    ActorHeld,
+    ActorStarted,
+    ApprovalDecided,
+    ApprovalRequested,
+    BudgetReserved,
+    BudgetSettled,
+    CancelRequested,
+    ContextCompacted,
+    Event,
+    FileChanged,
+    LimitsChanged,
+    LoopBlocked,
+    LoopNudged,
+    LoopStopped,
+    McpConnected,
+    McpLost,
+    MessageReceived,
+    MessageSent,
+    ModelFailed,
+    ModelFinished,
+    ModelRequested,
+    ModelRetried,
+    ModelWithdrawn,
+    NoteAdded,
+    NotesChanged,
+    PermissionDecided,
+    QuestionAnswered,
+    QuestionAsked,
+    Record,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    SkillLoaded,
+    SteerReceived,
+    ToolFinished,
+    ToolStarted,
+    Warned,
+)
+from runtime.messages import Message, ToolResults, UserMessage
+from runtime.record import message_of, messages_from_json, reply_of, result_of, usage_from_json
+
+from .state import ActorState, ActorStatus, Alert, CallState, PastCall, PastNote, PastStep, RunState
+
+KEPT_ALERTS = 100
+
+
+def replay(records: Iterable[Record], *, histories: bool = True) -> RunState:
+    """The state after all the records."""
+    state = RunState(histories=histories)
+    for record in records:
+        state = fold(state, record)
+    return state
+
+
+def fold(state: RunState, record: Record) -> RunState:
+    """The state after one more record; the state given is used up. Live-only and unknown events change nothing.
+
+    Its cost does not grow with the run.
+    """
+    event = record.event
+    if event.kept:
+        state.seq, state.at = record.seq, record.at
+        step = _RUN_STEPS.get(type(event))
+        if step is not None:
+            step(state, event, record)
+        elif (inner := _ACTOR_STEPS.get(type(event))) is not None:
+            actor = state.actors.get(event.actor)
+            if actor is not None:
+                actor.last_at = record.at
+                inner(state, actor, event, record)
+    return state
+
+
+# --- the run -----------------------------------------------------------------------------------------------------
+
+
+def _run_started(state: RunState, event: RunStarted, record: Record) -> None:
+    state.started, state.started_at, state.limits = event, record.at, event.limits
+
+
+def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
+    state.waiting = True
+
+
+def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
+    state.resumed += 1
+    state.waiting = False
+    state.cancel = None
+    for actor in state.actors.values():
+        actor.request = actor.cancel = None
+
+
+def _run_finished(state: RunState, event: RunFinished, record: Record) -> None:
+    state.finished = event
+    state.waiting = False
+    state.pending.clear()
+
+
+def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> None:
+    actor = state.actors.get(event.actor)
+    if actor is not None:
+        actor.limits = {**actor.limits, **event.limits}
+    if actor is None or event.actor == state.root:
+        state.limits = {**state.limits, **event.limits}
+
+
+def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -> None:
+    actor = state.actors.get(event.actor)
+    if actor is not None:
+        actor.cancel = event
+    if actor is None or event.actor == state.root:
+        state.cancel = event
+
+
+def _held(state: RunState, event: ActorHeld | ActorContinued, record: Record) -> None:
+    held = isinstance(event, ActorHeld)
+    actor = state.actors.get(event.actor)
+    if actor is not None:
+        actor.held = held
+    else:
+        state.held = held
+
+
+def _approval_requested(state: RunState, event: ApprovalRequested, record: Record) -> None:
+    state.requests[event.id] = event
+    state.pending[event.id] = record.at
+    actor = state.actors.get(event.actor)
+    if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
+        call.approval = event.id
+
+
+def _approval_decided(state: RunState, event: ApprovalDecided, record: Record) -> None:
+    if event.id not in state.decisions:
+        state.decisions[event.id] = event
+        state.pending.pop(event.id, None)
+        state.waiting = False
+
+
+def _question_asked(state: RunState, event: QuestionAsked, record: Record) -> None:
+    state.questions[event.id] = event
+    state.pending[event.id] = record.at
+    actor = state.actors.get(event.actor)
+    if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
+        call.question = event.id
+
+
+def _question_answered(state: RunState, event: QuestionAnswered, record: Record) -> None:
+    if event.id not in state.answers:
+        state.answers[event.id] = event
+        state.pending.pop(event.id, None)
+        state.waiting = False
+
+
+def _alert(state: RunState, event: Alert, record: Record) -> None:
+    state.alerts.append((record.seq, record.at, event))
+    if len(state.alerts) > KEPT_ALERTS:
+        del state.alerts[0]
+    actor = state.actors.get(event.actor)
+    if actor is not None and not isinstance(event, LoopStopped) and event.note:
+        _advise(state, actor, event.call_id, event.note)
+
+
+def _advise(state: RunState, actor: ActorState, call_id: str, note: str) -> None:
+    """The guard's words stand at the end of the round's last result, or alone where there was no call."""
+    if not state.histories:
+        return
+    if not call_id:
+        actor.history.append(UserMessage(note, "note"))
+    elif actor.history and isinstance(last := actor.history[-1], ToolResults):
+        actor.history[-1] = ToolResults(
+            tuple(
+                attrs.evolve(result, content=f"{result.content}\n\n{note}") if result.call_id == call_id else result
+                for result in last.results
+            )
+        )
+
+
+def _warned(state: RunState, event: Warned, record: Record) -> None:
+    state.warnings.append(event.text)
+
+
+def _mcp_connected(state: RunState, event: McpConnected, record: Record) -> None:
+    state.servers[event.server] = "connected"
+
+
+def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
+    state.servers[event.server] = f"lost: {event.why}"
+
+
+def _file_changed(state: RunState, event: FileChanged, record: Record) -> None:
+    state.changes.append(event)
+
+
+def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
+    state.undelivered[event.id] = event
+
+
+def _message_received(state: RunState, event: MessageReceived, record: Record) -> None:
+    state.undelivered.pop(event.id, None)
+    actor = state.actors.get(event.actor)
+    if actor is not None and state.histories:
+        actor.history.append(message_of(event))
+
+
+def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None:
+    actor = ActorState(
+        path=event.actor,
+        agent=event.agent,
+        number=event.number,
+        parent=event.parent,
+        task=event.task,
+        model=event.model,
+        limits=event.limits,
+        prompt=event.prompt,
+        tools=event.tools,
+        call_id=event.call_id,
+        definition=event.definition,
+        started_at=record.at,
+        last_at=record.at,
+    )
+    if state.histories:
+        actor.history.append(UserMessage(event.task))
+    state.actors[actor.path] = actor
+    state.by_call[event.parent, event.call_id] = actor.path
+    parent = state.actors.get(event.parent) if event.parent is not None else None
+    if parent is not None:
+        if actor.path not in parent.children:
+            parent.children.append(actor.path)
+    elif not state.root:
+        state.root = actor.path
+
+
+# --- one actor ---------------------------------------------------------------------------------------------------
+
+
+def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, record: Record) -> None:
+    actor.report = event.report
+    actor.status = cast("ActorStatus", event.report.get("status", "failed"))
+    actor.request = None
+    actor.held = False
+    for call in actor.calls.values():
+        state.pending.pop(call.approval, None)
+        state.pending.pop(call.question, None)
+
+
+def _model_requested(state: RunState, actor: ActorState, event: ModelRequested, record: Record) -> None:
+    actor.request = event
+    actor.elapsed = max(actor.elapsed, event.elapsed)
+    state.waiting = False
+
+
+def _model_ended(
+    state: RunState, actor: ActorState, event: ModelRetried | ModelFailed | ModelWithdrawn, record: Record
+) -> None:
+    actor.request = None
+
+
+def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, record: Record) -> None:
+    actor.request = None
+    actor.turn = event.turn + 1
+    if event.text.strip():
+        actor.last_text = event.text
+    if event.purpose == "summary":
+        return
+    actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
+    actor.missing = len(actor.calls)
+    if state.histories:
+        reply = reply_of(event)
+        actor.history.append(reply)
+        for part in reply.calls:
+            if (call := actor.calls.get(part.id)) is not None:
+                call.raw = part.raw
+        if not actor.calls and event.purpose == "turn":
+            actor.past.append(PastStep(event.text, (), record.at))
+
+
+def _permission_decided(state: RunState, actor: ActorState, event: PermissionDecided, record: Record) -> None:
+    call = actor.calls.get(event.call_id)
+    if call is not None:
+        if not call.verdict:
+            actor.tool_calls += 1
+        call.verdict = event.verdict
+
+
+def _tool_started(state: RunState, actor: ActorState, event: ToolStarted, record: Record) -> None:
+    call = actor.calls.get(event.call_id)
+    if call is not None:
+        call.started += 1
+        call.started_at = record.at
+        state.waiting = False
+
+
+def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, record: Record) -> None:
+    call = actor.calls.get(event.call_id)
+    if call is None or call.finished is not None:
+        return
+    call.finished = event
+    state.pending.pop(call.approval, None)
+    state.pending.pop(call.question, None)
+    actor.missing -= 1
+    if actor.missing:
+        return
+    if state.histories:
+        results = [call.finished for call in actor.calls.values() if call.finished is not None]
+        actor.history.append(ToolResults(tuple(result_of(result) for result in results)))
+        past = tuple(
+            PastCall(
+                call.name,
+                call.arguments if call.arguments is not None else {"raw": call.raw},
+                result.result,
+                result.is_error,
+                result.seconds,
+            )
+            for call, result in zip(actor.calls.values(), results, strict=True)
+        )
+        actor.past.append(PastStep(_reply_text(actor.history), past, record.at))
+    actor.calls = {}
+
+
+def _reply_text(history: list[Message]) -> str:
+    return cast("Any", history[-2]).text if len(history) > 1 else ""
+
+
+def _steer_received(state: RunState, actor: ActorState, event: SteerReceived, record: Record) -> None:
+    if not event.entered:
+        actor.steers[event.id] = event
+        state.waiting = False
+        return
+    actor.steers.pop(event.id, None)
+    if state.histories:
+        actor.history.append(UserMessage(event.text, "steer"))
+        actor.past.append(PastNote("user_message"))
+
+
+def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Record) -> None:
+    if state.histories:
+        actor.history.append(UserMessage(event.text, "note"))
+        if event.why == "length":
+            actor.past.append(PastNote("continuation"))
+
+
+def _context_compacted(state: RunState, actor: ActorState, event: ContextCompacted, record: Record) -> None:
+    if state.histories:
+        if event.history is not None:
+            actor.history = list(messages_from_json(event.history))
+        actor.past.append(PastNote("compaction"))
+
+
+def _budget_reserved(state: RunState, actor: ActorState, event: BudgetReserved, record: Record) -> None:
+    actor.reservations[event.id] = event
+
+
+def _budget_settled(state: RunState, actor: ActorState, event: BudgetSettled, record: Record) -> None:
+    reserved = actor.reservations.pop(event.id, None)
+    actor.usage = actor.usage + usage_from_json(event.usage)
+    known = event.cost_usd is not None and actor.cost_usd is not None
+    actor.cost_usd = cast("float", actor.cost_usd) + cast("float", event.cost_usd) if known else None
+    if event.replied and (reserved is None or reserved.purpose != "summary"):
+        actor.steps += 1
+
+
+def _notes_changed(state: RunState, actor: ActorState, event: NotesChanged, record: Record) -> None:
+    actor.notes = event.notes
+
+
+def _skill_loaded(state: RunState, actor: ActorState, event: SkillLoaded, record: Record) -> None:
+    if event.name not in actor.skills:
+        actor.skills.append(event.name)
+
+
+_RunStep: TypeAlias = Callable[[RunState, Any, Record], None]
+_ActorStep: TypeAlias = Callable[[RunState, ActorState, Any, Record], None]
+
+_RUN_STEPS: dict[type[Event], _RunStep] = {
+    RunStarted: _run_started,
+    RunWaiting: _run_waiting,
+    RunResumed: _run_resumed,
+    RunFinished: _run_finished,
+    LimitsChanged: _limits_changed,
+    CancelRequested: _cancel_requested,
+    ActorStarted: _actor_started,
+    ActorHeld: _held,
+    ActorContinued: _held,
+    ApprovalRequested: _approval_requested,
+    ApprovalDecided: _approval_decided,
+    QuestionAsked: _question_asked,
+    QuestionAnswered: _question_answered,
+    LoopNudged: _alert,
+    LoopBlocked: _alert,
+    LoopStopped: _alert,
+    Warned: _warned,
+    McpConnected: _mcp_connected,
+    McpLost: _mcp_lost,
+    FileChanged: _file_changed,
+    MessageSent: _message_sent,
+    MessageReceived: _message_received,
+}
+
+_ACTOR_STEPS: dict[type[Event], _ActorStep] = {
+    ActorFinished: _actor_finished,
+    ModelRequested: _model_requested,
+    ModelFinished: _model_finished,
+    ModelRetried: _model_ended,
+    ModelFailed: _model_ended,
+    ModelWithdrawn: _model_ended,
+    PermissionDecided: _permission_decided,
+    ToolStarted: _tool_started,
+    ToolFinished: _tool_finished,
+    SteerReceived: _steer_received,
+    NoteAdded: _note_added,
+    ContextCompacted: _context_compacted,
+    BudgetReserved: _budget_reserved,
+    BudgetSettled: _budget_settled,
+    NotesChanged: _notes_changed,
+    SkillLoaded: _skill_loaded,
+}

@@ -1,0 +1,211 @@
+"""What a run is at one point of its record: plain values that `replay.fold` keeps up to date."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from runtime.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    BudgetReserved,
+    CancelRequested,
+    FileChanged,
+    LoopBlocked,
+    LoopNudged,
+    LoopStopped,
+    MessageSent,
+    ModelRequested,
+    QuestionAnswered,
+    QuestionAsked,
+    RunFinished,
+    RunStarted,
+    SteerReceived,
+    ToolFinished,
+)
+from runtime.messages import JsonObject, Message, Usage
+
+ActorStatus: TypeAlias = Literal["running", "completed", "stopped", "failed", "cancelled"]
+Phase: TypeAlias = Literal["running", "waiting", "held", "ended"]
+Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
+
+
+@attrs.define
+class CallState:
+    """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject | None
+    raw: str = ""
+    verdict: str = ""
+    started: int = 0
+    started_at: float = 0.0
+    approval: str = ""
+    question: str = ""
+    finished: ToolFinished | None = None
+
+
+@attrs.frozen
+class PastCall:
+    """A call with its result, for the loop guard."""
+
+    name: str
+    arguments: JsonObject
+    result: str
+    is_error: bool
+    seconds: float
+
+
+@attrs.frozen
+class PastStep:
+    """A reply with the results of its calls, for the loop guard; `at` in seconds since the epoch."""
+
+    text: str
+    calls: tuple[PastCall, ...]
+    at: float
+
+
+@attrs.frozen
+class PastNote:
+    """Something the loop guard was told between two replies."""
+
+    event: Literal["user_message", "continuation", "compaction"]
+
+
+@attrs.define
+class ActorState:
+    """One actor. `usage`, `cost_usd`, `steps` and `tool_calls` are its own, without its children's.
+
+    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
+    `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
+    `steers` wait to enter the history.
+    """
+
+    path: str
+    agent: str
+    number: int
+    parent: str | None
+    task: str
+    model: str
+    limits: JsonObject
+    prompt: tuple[str, ...]
+    tools: tuple[JsonObject, ...]
+    call_id: str | None
+    definition: str
+    started_at: float
+    status: ActorStatus = "running"
+    held: bool = False
+    history: list[Message] = attrs.Factory(list[Message])
+    past: list[PastStep | PastNote] = attrs.Factory(list[PastStep | PastNote])
+    calls: dict[str, CallState] = attrs.Factory(dict[str, CallState])
+    missing: int = 0
+    steers: dict[str, SteerReceived] = attrs.Factory(dict[str, SteerReceived])
+    reservations: dict[int, BudgetReserved] = attrs.Factory(dict[int, BudgetReserved])
+    request: ModelRequested | None = None
+    turn: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    usage: Usage = Usage()
+    cost_usd: float | None = 0.0
+    elapsed: float = 0.0
+    children: list[str] = attrs.Factory(list[str])
+    notes: tuple[JsonObject, ...] = ()
+    skills: list[str] = attrs.Factory(list[str])
+    cancel: CancelRequested | None = None
+    last_text: str = ""
+    last_at: float = 0.0
+    report: JsonObject | None = None
+
+    @property
+    def open_calls(self) -> tuple[CallState, ...]:
+        """Calls of the last reply that have no result yet, in call order."""
+        return tuple(call for call in self.calls.values() if call.finished is None)
+
+    @property
+    def unclear_calls(self) -> tuple[CallState, ...]:
+        """Calls that were started and have no result: they may or may not have taken effect."""
+        return tuple(call for call in self.open_calls if call.started)
+
+
+@attrs.define
+class RunState:
+    """A whole run. `seq` and `at` are those of the newest record folded in.
+
+    With `histories` False, for those who only watch, messages and the guard's past are left out.
+    """
+
+    histories: bool = True
+    seq: int = 0
+    at: float = 0.0
+    started: RunStarted | None = None
+    started_at: float = 0.0
+    finished: RunFinished | None = None
+    root: str = ""
+    actors: dict[str, ActorState] = attrs.Factory(dict[str, ActorState])
+    requests: dict[str, ApprovalRequested] = attrs.Factory(dict[str, ApprovalRequested])
+    decisions: dict[str, ApprovalDecided] = attrs.Factory(dict[str, ApprovalDecided])
+    questions: dict[str, QuestionAsked] = attrs.Factory(dict[str, QuestionAsked])
+    answers: dict[str, QuestionAnswered] = attrs.Factory(dict[str, QuestionAnswered])
+    pending: dict[str, float] = attrs.Factory(dict[str, float])
+    undelivered: dict[str, MessageSent] = attrs.Factory(dict[str, MessageSent])
+    changes: list[FileChanged] = attrs.Factory(list[FileChanged])
+    alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
+    warnings: list[str] = attrs.Factory(list[str])
+    servers: dict[str, str] = attrs.Factory(dict[str, str])
+    limits: JsonObject = attrs.Factory(dict[str, Any])
+    waiting: bool = False
+    held: bool = False
+    resumed: int = 0
+    cancel: CancelRequested | None = None
+    by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])
+
+    @property
+    def phase(self) -> Phase:
+        """What the record says the run does; whether its owner still lives it cannot say."""
+        if self.finished is not None:
+            return "ended"
+        if self.waiting:
+            return "waiting"
+        root = self.actors.get(self.root)
+        return "held" if self.held or (root is not None and root.held) else "running"
+
+    @property
+    def pending_approvals(self) -> tuple[ApprovalRequested, ...]:
+        return tuple(request for id, request in self.requests.items() if id in self.pending)
+
+    @property
+    def pending_questions(self) -> tuple[QuestionAsked, ...]:
+        return tuple(question for id, question in self.questions.items() if id in self.pending)
+
+    @property
+    def usage(self) -> Usage:
+        """What all actors have used."""
+        return sum((actor.usage for actor in self.actors.values()), Usage())
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all actors have cost, None where a price was unknown."""
+        costs = [actor.cost_usd for actor in self.actors.values()]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    @property
+    def steps(self) -> int:
+        return sum(actor.steps for actor in self.actors.values())
+
+    def child_of(self, parent: str | None, call_id: str | None) -> ActorState | None:
+        """The newest actor that this call of `parent` began, ended or not; the root for (None, None)."""
+        path = self.by_call.get((parent, call_id))
+        return None if path is None else self.actors[path]
+
+    def background_of(self, path: str) -> tuple[ActorState, ...]:
+        """Children of an actor that still run although the call that began them has its result."""
+        actor = self.actors[path]
+        children = (self.actors[child] for child in actor.children)
+        return tuple(child for child in children if child.status == "running" and child.call_id not in actor.calls)
+
+    def subtree(self, path: str) -> tuple[ActorState, ...]:
+        """An actor and all below it, parents first."""
+        actor = self.actors[path]
+        return (actor, *(each for child in actor.children for each in self.subtree(child)))
