@@ -32,6 +32,9 @@ from runtime.events import (
     ToolOutput,
 )
 from runtime.journal.interface import Clock, Journal
+from runtime.journal.overview import overview
+from runtime.journal.replay import fold
+from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
@@ -63,6 +66,8 @@ class LogStream:
         self._readers = 0
         self._parked = trio.lowlevel.ParkingLot()
         self.closed = False
+        self._view = RunState(histories=False)
+        self._folding = trio.Lock()
         journal.subscribe(self.publish)
 
     # --- writers -------------------------------------------------------------------------------------------------
@@ -129,9 +134,40 @@ class LogStream:
                 self._ring.clear()
                 self._weight = 0
 
+    async def overview(self) -> JsonObject:
+        """Where the run stands, for a person or a page: `journal.overview`, with the text of the running turns.
+
+        Raises JournalError. A cancelled call loses nothing.
+        """
+        await self.fold_up_to(self._seq)
+        return self._overview()
+
+    async def fold_up_to(self, seq: int) -> None:
+        """Bring the stream's own view of the run up to `seq`: only those who need a snapshot pay for it."""
+        async with self._folding:
+            while self._view.seq < seq:
+                page = await self.journal.read(self._view.seq + 1, PAGE)
+                if not page:
+                    raise JournalError(f"the journal has no event {self._view.seq + 1}, which was shown as durable")
+                self.fold(page)
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Take records into the view that directly follow it; those it has are passed over."""
+        for record in records:
+            if record.seq == self._view.seq + 1:
+                self._view = fold(self._view, record)
+
     def snapshot(self) -> Record:
-        """Where the run stands, for a reader that missed something."""
-        return self.synthetic(Snapshot(state={"seq": self._seq, "turns": self.running_turns}))
+        """The view as an event, for a reader that missed something."""
+        return self.synthetic(Snapshot(state=self._overview()))
+
+    def _overview(self) -> JsonObject:
+        return {**overview(self._view), "turns": self.running_turns}
+
+    @property
+    def folded(self) -> int:
+        """The newest kept event the view has."""
+        return self._view.seq
 
     @property
     def running_turns(self) -> JsonObject:
@@ -279,6 +315,8 @@ class Reader:
         if not backlog.resync:
             self._backlog = None
             return list(backlog.then)
+        if self._snapshot or stream.live > self._seen:
+            await stream.fold_up_to(backlog.until)
         return self._restart(backlog.until)
 
     def _restart(self, until: int) -> list[Record]:
@@ -289,12 +327,14 @@ class Reader:
             self._backlog = _Backlog(stream.seq, resync=True)
             return []
         lost = stream.live - self._seen
-        found = list(kept)
-        if self._snapshot:
-            found = [stream.snapshot()]
-        elif lost:
-            found += [stream.synthetic(Gap(lost=lost)), stream.snapshot()]
+        found = [] if self._snapshot else list(kept)
         if self._snapshot or lost:
+            if stream.folded < until:
+                return []
+            stream.fold(kept)
+            if lost and not self._snapshot:
+                found.append(stream.synthetic(Gap(lost=lost)))
+            found.append(stream.snapshot())
             found += stream.resets()
         self._snapshot = False
         self._backlog = None
