@@ -13,3 +13,4 @@ from ._toolbox import Problem as Problem
 from ._toolbox import RunHooks as RunHooks
 from ._toolbox import ToolBox as ToolBox
 from .schedule import rounds as rounds
+from .subjects import subject_of as subject_of

@@ -57,10 +57,10 @@ def cost(pattern: str) -> Cost:
             low, comma, high = found.groups()
             if group:
                 return "unknown"
-            if comma and not high:
-                unbounded += 1
-            elif int(high or low or 0) > _MAX_REPEAT:
+            if int(high or low or 0) > _MAX_REPEAT:
                 return "unknown"
+            if comma and (not high or int(high) - int(low or 0) > _MAX_CHOICES):
+                unbounded += 1
             elif comma:
                 choices += 3
             at = found.end()

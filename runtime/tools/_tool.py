@@ -18,6 +18,7 @@ from ._signature import read_signature
 
 if TYPE_CHECKING:
     from runtime.policy.paths import Workspace
+    from runtime.policy.subjects import Subject
 
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
@@ -100,7 +101,8 @@ class Tool:
     it changes the world outside the agent's head (default: effects is not none). `retries` counts further attempts
     after a transient failure. `check` tells after an interruption whether the call took effect (None: nobody knows).
     `paths` names the arguments that are paths in the workspace, or computes such a mapping of path to use from the
-    arguments. `delegates` marks a tool whose work is done by another actor.
+    arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the agent's
+    own notes and results. `subject` tells permission rules what a call is about where paths do not.
 
     Raises ValueError for what contradicts itself.
     """
@@ -117,6 +119,8 @@ class Tool:
     paths: PathUses | Callable[[JsonObject], PathUses] = attrs.field(factory=dict[str, PathUse])
     max_result_chars: int = MAX_RESULT_CHARS
     delegates: bool = False
+    private: bool = False
+    subject: Callable[[JsonObject], Subject] | None = None
     convert: Callable[[JsonObject], Mapping[str, Any]] | None = None
     takes_context: bool = attrs.field(init=False)
     is_async: bool = attrs.field(init=False)
@@ -165,6 +169,8 @@ def tool(
     paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     delegates: bool = False,
+    private: bool = False,
+    subject: Callable[[JsonObject], Subject] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -182,6 +188,8 @@ def tool(
     paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     delegates: bool = False,
+    private: bool = False,
+    subject: Callable[[JsonObject], Subject] | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a Tool of a function: its type hints give the schema, its Google-style docstring the descriptions.
 
@@ -203,6 +211,8 @@ def tool(
             paths=paths or {},
             max_result_chars=max_result_chars,
             delegates=delegates,
+            private=private,
+            subject=subject,
             convert=signature.convert,
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import trio
 
-from runtime.errors import Cancelled, JournalError, did_you_mean
+from runtime.errors import Cancelled, ElencoError, JournalError, did_you_mean
 from runtime.messages import JsonObject, ResultKind, ToolCall, ToolResult
 from runtime.model import ToolSpec
 
@@ -246,7 +246,7 @@ def _output(value: object) -> Output:
 
 def _message(error: Exception) -> str:
     match error:
-        case ToolError():
+        case ToolError() | ElencoError():
             return str(error)
         case ExceptionGroup():
             return "; ".join(_message(each) for each in error.exceptions)

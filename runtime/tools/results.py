@@ -92,7 +92,7 @@ class ResultStore:
 def read_result_tool(store: ResultStore) -> Tool:
     """The tool `read_result` over one run's store."""
 
-    @tool(effects="none", max_result_chars=PAGE_CHARS + 1000)
+    @tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
     async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS) -> Output:
         """Read a piece of an earlier tool result that was too long to show in full.
 

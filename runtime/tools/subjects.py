@@ -1,0 +1,27 @@
+"""What a call of a tool is about, as permission rules see it."""
+
+from __future__ import annotations
+
+from runtime.messages import JsonObject
+from runtime.policy.paths import PathError, Workspace
+from runtime.policy.subjects import PathSubject, PathUse, PlainSubject, Subject
+
+from ._tool import PathUse as Use
+from ._tool import Tool
+
+
+def subject_of(tool: Tool, arguments: JsonObject, workspace: Workspace) -> Subject:
+    """The subject of a call with checked arguments; it looks at the disk, for a path is what it really leads to."""
+    if tool.subject is not None:
+        return tool.subject(arguments)
+    uses = tool.uses(arguments)
+    if uses:
+        return PathSubject(tool.name, tuple(_use(use, path, workspace) for path, use in uses), tool.mutates)
+    return PlainSubject(tool.name, changes=tool.mutates, private=tool.private)
+
+
+def _use(use: Use, path: str, workspace: Workspace) -> PathUse:
+    try:
+        return PathUse(use, workspace.real_path(path))
+    except PathError as error:
+        return PathUse(use, path, fault=str(error))
