@@ -161,6 +161,10 @@ class Database:
         """The events that tell the state of a run, oldest first."""
         return [self.record(row) for row in self._all(f"SELECT * FROM events WHERE {MILESTONES} ORDER BY seq")]
 
+    def has_outcome(self, actor: str, call_id: str) -> bool:
+        query = "SELECT 1 FROM events WHERE type = 'tool.finished' AND actor = ? AND ref = ?"
+        return bool(self._all(query, actor, call_id))
+
     def once(self) -> list[tuple[str, str, str]]:
         """The actor, ref and type of every outcome, decision and answer."""
         return self._all(
