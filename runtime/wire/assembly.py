@@ -33,6 +33,14 @@ class Assembly(ABC):
 
     def event(self, name: str, data: str, out: list[Delta]) -> None:
         """Take one event in; what can be shown of it is appended to `out`."""
+        value: Any = None
+        try:
+            value, end = _raw_decode(data)
+        except (ValueError, RecursionError):
+            end = -1
+        if end == len(data) and is_object(value):  # the ordinary chunk
+            self.chunk(name, value, out)
+            return
         for chunk in self._chunks(data):
             if self.done:
                 return
@@ -79,12 +87,6 @@ class Assembly(ABC):
 
     def _chunks(self, data: str) -> Iterable[dict[str, Any]]:
         """The JSON objects of one event's data: one, or one a line where a host forgot the blank lines."""
-        try:
-            value, end = _raw_decode(data)
-            if end == len(data) and is_object(value):
-                return (value,)
-        except (ValueError, RecursionError):
-            pass
         try:
             return self._objects(json.loads(data))
         except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ class ChatAssembly(Assembly):
         self._cost: float | None = None
 
     def event(self, name: str, data: str, out: list[Delta]) -> None:
-        if data.strip() == "[DONE]":
+        if data[0] != "{" and data.strip() == "[DONE]":
             self._ended = self._any
             self.done = True
             return
@@ -98,8 +98,8 @@ class ChatAssembly(Assembly):
             self._groq(chunk["x_groq"])
         if not choices or not is_list(choices):
             return
-        choice = self._choice(choices)
-        if choice is None:
+        choice = choices[0] if len(choices) == 1 and self._n == 1 else self._choice(choices)
+        if not is_object(choice):
             return
         delta = choice.get("delta")
         if is_object(delta):

@@ -64,7 +64,7 @@ class MessagesAssembly(Assembly):
         self._started = False
 
     def event(self, name: str, data: str, out: list[Delta]) -> None:
-        if data.strip() != "[DONE]":
+        if data[0] == "{" or data.strip() != "[DONE]":
             super().event(name, data, out)
 
     def chunk(self, name: str, chunk: dict[str, Any], out: list[Delta]) -> None:

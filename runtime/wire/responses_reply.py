@@ -57,13 +57,23 @@ class ResponsesAssembly(Assembly):
         self._calls = 0
         self._finish: Finish | None = None
         self._usage: Usage | None = None
+        self._live: tuple[Any, Any] | None = None
+        self._pieces: list[str] = []  # of the text under way, at `_live`
 
     def event(self, name: str, data: str, out: list[Delta]) -> None:
-        if data.strip() != "[DONE]":
+        if data[0] == "{" or data.strip() != "[DONE]":
             super().event(name, data, out)
 
     def chunk(self, name: str, chunk: dict[str, Any], out: list[Delta]) -> None:
         kind = str(chunk.get("type") or name)
+        if kind == "response.output_text.delta" and self._live is not None:
+            text = chunk.get("delta")
+            if self._live == (chunk.get("output_index"), chunk.get("content_index")) and type(text) is str:
+                if text:
+                    self._pieces.append(text)
+                    self._show("text", text, 0, out)
+                return
+        self._live = None
         stem, _, stage = kind.rpartition(".")
         if stem in _DELTAS and stage in ("delta", "done"):
             self._text(stem, stage, chunk, out)
@@ -137,8 +147,12 @@ class ResponsesAssembly(Assembly):
             if isinstance(text, str) and text:
                 if place == "summary" and at not in item.texts and item.texts:
                     self._show(shown_as, "\n\n", 0, out)
-                item.texts.setdefault(at, []).append(text)
+                pieces = item.texts.setdefault(at, [])
+                pieces.append(text)
                 item.shown = True
+                if place == "output_text":
+                    self._live = (chunk.get("output_index"), chunk.get("content_index"))
+                    self._pieces = pieces
                 self._show(shown_as, text, item.number, out)
             return
         text = chunk.get({"refusal": "refusal", "arguments": "arguments"}.get(place, "text"))
