@@ -26,24 +26,25 @@ from .events import (
     NoteAdded,
     SteerReceived,
     ToolOutput,
+    ToolRetried,
 )
 from .limits.budget import Ask, Purpose
 from .limits.estimate import Gauge
 from .limits.limits import Limits
-from .limits.loops import Block, CallSeen, ChantGuard, Guard, Nudge, Ok, StepSeen, note
+from .limits.loops import Block, CallSeen, ChantGuard, Flags, Guard, Nudge, Ok, StepSeen, note
 from .limits.loops import Stop as LoopStop
-from .messages import AssistantMessage, Message, ToolCall, ToolResults, UserMessage, size_of
+from .messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResults, UserMessage, size_of
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
-from .policy.rules import Policy
+from .permits import Permits
 from .record import report_to_json
 from .report import Assignment, Report, Status, StopReason
 from .round import Round, close_round, run_round
 from .run import Run, digest
-from .tools import ToolBox, ToolContext
+from .tools import RunHooks, ToolBox, ToolContext
 from .turn import Stop, call_model
 
-Hire: TypeAlias = "Callable[[str, Agent, str], Agent]"
+Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
 
 RESULT_CAP = 16_000
 CONTINUE = "Continue exactly where you stopped; do not repeat what you have already written."
@@ -67,7 +68,7 @@ class Agent(Actor[Assignment, Report]):
         number: int,
         parent: Agent | None,
         model: ModelRef,
-        policy: Policy,
+        permits: Permits,
         guard: Guard | None,
         limits: Limits,
         hire: Hire,
@@ -78,11 +79,12 @@ class Agent(Actor[Assignment, Report]):
         self.number = number
         self.parent = parent
         self.model = model
-        self.policy = policy
+        self.permits = permits
         self.guard = guard
         self.limits = limits
         self.hire = hire
         self.toolbox = ToolBox(())
+        self.hooks = RunHooks()
         self.specs: tuple[ToolSpec, ...] = ()
         self.system: tuple[str, ...] = ()
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
@@ -109,6 +111,9 @@ class Agent(Actor[Assignment, Report]):
         self.toolbox = toolbox
         self.specs = toolbox.specs()
         self.system = system
+        self.hooks = RunHooks(
+            retried=self._retried, backoff=lambda attempt: 0.5 * 2**attempt, keep=self.run.results.keep, data=self._data
+        )
         self._gauge = Gauge()
         for part in system:
             self._gauge = self._gauge.add(part)
@@ -256,8 +261,14 @@ class Agent(Actor[Assignment, Report]):
             result.content,
             result.is_error,
             work.seconds.get(call.id, 0.0),
-            self.toolbox.flags(call.name),
+            self._flags(call.name),
         )
+
+    def _flags(self, name: str) -> Flags:
+        tool = self.toolbox.get(name)
+        if tool is None:
+            return Flags(read_only=True)
+        return Flags(read_only=tool.read_only, mutates=tool.mutates, poll=tool.poll)
 
     def _observe(self, reply: AssistantMessage, calls: tuple[CallSeen, ...]) -> Stop | None:
         if self.guard is None:
@@ -343,9 +354,7 @@ class Agent(Actor[Assignment, Report]):
 
         def changed(file: str, before: bytes | None, after: bytes | None, diff: str) -> None:
             run.append(
-                FileChanged(
-                    actor=path, call_id=id, path=file, diff=diff, before=run.keep_blob(before), after=digest(after)
-                )
+                FileChanged(actor=path, call_id=id, path=file, diff=diff, before=digest(before), after=digest(after))
             )
 
         return ToolContext(
@@ -355,8 +364,17 @@ class Agent(Actor[Assignment, Report]):
             output=lambda text: run.stream.publish_live(ToolOutput(actor=path, call_id=id, text=text)),
             changed=changed,
             report=lambda event: run.append(attrs.evolve(event, actor=path)),
-            readable=self.policy.readable,
+            readable=self.permits.readable,
         )
+
+    def _retried(self, call: ToolCall, attempt: int, wait: float, message: str) -> None:
+        self.run.append(
+            ToolRetried(actor=self.path, call_id=call.id, name=call.name, attempt=attempt, wait=wait, message=message)
+        )
+
+    def _data(self, call: ToolCall, data: JsonObject) -> None:
+        if self.work is not None:
+            self.work.data[call.id] = data
 
     @property
     def works(self) -> bool:

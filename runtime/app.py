@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import attrs
@@ -23,14 +23,15 @@ from .errors import ElencoError, UsageError
 from .events import CancelRequested, RunFinished, RunStarted
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
-from .journal.folder import RunFolder, State, create_run, open_state
+from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
 from .model import Provider
 from .models import ModelFlags, Models, default_model
+from .policy.decision import Ceiling, Mode
 from .policy.paths import PathError, Workspace
-from .policy.rules import Ceiling, Mode, Rules
+from .policy.rules import Permissions, RuleError, parse_permissions
 from .prices import models_from
 from .record import report_to_json
 from .report import Assignment, Report
@@ -62,13 +63,12 @@ class Plan:
     """A run that could start: everything a person can have got wrong has been looked at."""
 
     options: RunOptions
-    config: Config
     cast: Cast
     root: Definition
     limits: Limits
     model: str
     models: Models
-    ceiling: Ceiling
+    rules: Permissions
     tools: Mapping[str, Tool]
     workspace: Workspace
 
@@ -96,7 +96,7 @@ def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(), *tools)}
+    known = {tool.name: tool for tool in (*built_in(), *map(_given, tools))}
     for member in everybody:
         own_tools(known, member)
         ref = models.resolve(member.model or model)
@@ -109,13 +109,24 @@ def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str
         workspace = Workspace(options.workspace)
     except PathError as error:
         raise UsageError(str(error)) from error
-    return Plan(options, here, cast, root, limits, model, models, _ceiling(options, here, own), known, workspace)
+    return Plan(options, cast, root, limits, model, models, _rules(options, here, own), known, workspace)
 
 
-def _ceiling(options: RunOptions, here: Config, own: Config) -> Ceiling:
-    flags = Rules.parse(options.allow, options.ask, options.deny, by="flag")
-    files = [Rules.parse(c.permissions.allow, c.permissions.ask, c.permissions.deny, by=c.path) for c in (here, own)]
-    return Ceiling(mode=options.mode, rules=(flags, *files), yes=options.yes)
+def _given(tool: Tool) -> Tool:
+    """A tool handed over in code: when it changes nothing and names no paths, its author has answered for it."""
+    return attrs.evolve(tool, private=True) if tool.read_only and not tool.paths else tool
+
+
+def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:
+    """The rules of the whole run: flags and settings together, deny before ask before allow."""
+    try:
+        found = parse_permissions(options.allow, options.ask, options.deny, origin="flag")
+        for config in (here, own):
+            written = config.permissions
+            found += parse_permissions(written.allow, written.ask, written.deny, origin=config.path)
+    except RuleError as error:
+        raise UsageError(str(error)) from None
+    return found
 
 
 class LiveRun:
@@ -132,7 +143,7 @@ class LiveRun:
         self._error: ElencoError | None = None
 
     async def report(self) -> Report | None:
-        """The root's report, None if the run was suspended to wait for a human. Raises ElencoError for a run that broke.
+        """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
 
         A cancelled call leaves the run going.
         """
@@ -186,7 +197,14 @@ async def open_run(ready: Plan, journal: Journal, id: str, folder: RunFolder | N
         cast=ready.cast,
         workspace=ready.workspace,
         tools=ready.tools,
-        settings=RunSettings(ready.model, ready.ceiling, ready.options.headless, time.strftime("%Y-%m-%d")),
+        settings=RunSettings(
+            ready.model,
+            Ceiling(mode=ready.options.mode, ask=ready.rules.ask, deny=ready.rules.deny, root=ready.workspace.root),
+            ready.rules,
+            ready.options.yes,
+            ready.options.headless,
+            time.strftime("%Y-%m-%d"),
+        ),
         chance=random.Random(),
     )
     run.append(

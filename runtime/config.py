@@ -12,6 +12,7 @@ import attrs
 from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, one_of, parse, text
+from .wire import WIRES, WireName
 
 KEYS = (
     "model",
@@ -25,7 +26,6 @@ KEYS = (
     "search",
     "sandbox",
 )
-WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class ProviderConfig:
     """A server the user added: its base URL, the wire it speaks, the environment variable its key is in."""
 
     base_url: str
-    wire: str = "openai-chat"
+    wire: WireName = "openai-chat"
     key_env: str | None = None
 
 

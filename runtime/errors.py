@@ -50,6 +50,10 @@ class JournalError(ElencoError):
     """The record cannot be read or written: the run stops, what was acknowledged is kept."""
 
 
+class NotHired(ElencoError):
+    """Depth or width leave no place for one more actor; the text is for the model that wanted it."""
+
+
 class Cancelled(ElencoError):
     """The run was cancelled from outside."""
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from .agent import Agent
 from .context.prompt import listing, render, system_parts
 from .definitions import Caps, Definition
-from .errors import DefinitionError, Fault, did_you_mean
+from .errors import DefinitionError, Fault, NotHired, did_you_mean
 from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
 from .limits.loops import Guard, guard_settings
-from .models import ModelRef
-from .policy.rules import Policy, Rules
+from .permits import Permits
+from .policy.rules import RuleError, parse_permissions
 from .run import Run
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
-
-
-@attrs.frozen
-class NotHired(Exception):
-    """There is no place for one more actor; the message is for the parent's model."""
-
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
+from .tools.results import read_result_tool
 
 
 def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits: Limits | None = None) -> Agent:
@@ -53,19 +44,25 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         number=number,
         parent=parent,
         model=model,
-        policy=_policy(run, definition, parent),
+        permits=_permits(run, definition, parent),
         guard=guard_of(definition),
         limits=bounds,
+        hire=_hire,
     )
-    agent.equip(ToolBox([*own_tools(run.tools, definition), *_delegates(run, agent)]))
     run.deadlines.start(path, parent.path if parent else None, bounds.timeout)
-    agent.system = recovered.prompt if recovered else _system(run, agent, model)
-    if recovered is not None:
-        agent.restore(recovered)
+    tools = [*own_tools(run.tools, definition), *_delegates(run, agent)]
+    if tools:
+        tools.append(read_result_tool(run.results))
+    toolbox = ToolBox(tools)
+    agent.equip(toolbox, recovered.prompt if recovered else _system(run, agent, toolbox))
     return agent
 
 
-def own_tools(known: dict[str, Tool], definition: Definition) -> list[Tool]:
+def _hire(name: str, parent: Agent, call_id: str) -> Agent:
+    return hire(parent.run, name, parent, call_id)
+
+
+def own_tools(known: Mapping[str, Tool], definition: Definition) -> list[Tool]:
     """The tools an agent file names, in its order. Raises DefinitionError for one nobody knows."""
     missing = [name for name in definition.tools if name not in known]
     if missing:
@@ -97,12 +94,15 @@ def _path(definition: Definition, parent: Agent | None) -> str:
     return f"{parent.path}/{definition.name}-{number}"
 
 
-def _policy(run: Run, definition: Definition, parent: Agent | None) -> Policy:
-    own = Rules.parse(
-        allow=definition.permissions.allow, ask=definition.permissions.ask, deny=definition.permissions.deny
-    )
-    ceiling = parent.policy.handed_down() if parent is not None else run.settings.ceiling
-    return Policy(own=own, ceiling=ceiling)
+def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
+    written = definition.permissions
+    try:
+        own = parse_permissions(written.allow, written.ask, written.deny, origin=definition.path)
+    except RuleError as error:
+        raise DefinitionError([Fault(definition.path, 1, str(error))]) from None
+    settings = run.settings
+    ceiling = parent.permits.handed_down() if parent is not None else settings.ceiling
+    return Permits(own + settings.rules, ceiling, settings.yes)
 
 
 def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
@@ -110,15 +110,15 @@ def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
         yield delegate_tool(agent, run.cast.get(name))
 
 
-def _system(run: Run, agent: Agent, model: ModelRef) -> tuple[str, ...]:
+def _system(run: Run, agent: Agent, toolbox: ToolBox) -> tuple[str, ...]:
     definition = agent.definition
     children = [run.cast.get(name) for name in definition.subagents]
     prompt = render(
         definition.prompt,
         {
-            "model": model.full_name,
+            "model": agent.model.full_name,
             "workspace": str(run.workspace.root),
-            "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in agent.toolbox),
+            "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in toolbox),
             "subagents": listing((child.name, child.description) for child in children),
             "skills": listing(()),
             "date": run.settings.date,

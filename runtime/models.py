@@ -14,6 +14,7 @@ from .errors import UsageError, did_you_mean
 from .limits.price import Price
 from .model import Provider
 from .prices import ModelInfo, lookup
+from .wire import WireName
 
 if TYPE_CHECKING:
     from .providers.http import HttpProvider
@@ -28,7 +29,7 @@ OUTPUT_CAP = 8192
 class Known:
     """A provider that needs no settings: its wire, the variable its key is in, the model taken where none is named."""
 
-    wire: str
+    wire: WireName
     key_env: str | None
     default: str | None = None
 
@@ -74,7 +75,7 @@ class ModelFlags:
 
     model: str | None = None
     base_url: str | None = None
-    wire: str | None = None
+    wire: WireName | None = None
 
 
 def default_model(flags: ModelFlags, config_model: str | None, environment: Mapping[str, str]) -> str:

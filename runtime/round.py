@@ -9,7 +9,7 @@ import trio
 
 from .events import PermissionDecided, ToolFinished, ToolRequested, ToolStarted
 from .messages import JsonObject, ToolCall, ToolResult
-from .policy.rules import Subject
+from .record import images_to_json
 from .tools import Problem, Tool, rounds
 from .turn import Stop
 
@@ -22,11 +22,12 @@ class Round:
     """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost."""
 
     calls: tuple[ToolCall, ...]
-    results: dict[str, ToolResult] = attrs.Factory(dict)
-    seconds: dict[str, float] = attrs.Factory(dict)
-    partial: dict[str, str] = attrs.Factory(dict)
-    requested: set[str] = attrs.Factory(set)
-    started: set[str] = attrs.Factory(set)
+    results: dict[str, ToolResult] = attrs.Factory(dict[str, ToolResult])
+    seconds: dict[str, float] = attrs.Factory(dict[str, float])
+    partial: dict[str, str] = attrs.Factory(dict[str, str])
+    data: dict[str, JsonObject] = attrs.Factory(dict[str, JsonObject])
+    requested: set[str] = attrs.Factory(set[str])
+    started: set[str] = attrs.Factory(set[str])
     interrupted_by: str = ""
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
 
@@ -130,7 +131,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
 async def _permit(me: Agent, entry: Ready) -> JsonObject | ToolResult:
     """The arguments the call may run with (a human may have edited them), or the result that says why not."""
     call, tool = entry.call, entry.tool
-    decision = me.policy.decide(Subject.of(tool, entry.arguments))
+    decision = await me.permits.decide(tool, entry.arguments, me.run.workspace)
     me.run.append(
         PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
     )
@@ -176,5 +177,7 @@ def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
             is_error=result.is_error,
             seconds=round(seconds, 6),
             kind=result.kind,
+            data=work.data.get(result.call_id),
+            images=images_to_json(result.images),
         )
     )

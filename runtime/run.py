@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -16,15 +17,16 @@ from .events import Event, RunWaiting
 from .gate import Gate
 from .journal.interface import Journal
 from .models import Models
+from .policy.decision import Ceiling
 from .policy.paths import Workspace
-from .policy.rules import Ceiling
+from .policy.rules import Permissions
 from .tools import Tool
 from .tools.results import ResultStore
 from .watch.stream import LogStream
 
 if TYPE_CHECKING:
     from .agent import Agent
-    from .journal.replay import RunState
+    from .journal.state import RunState
 
 
 @attrs.frozen
@@ -33,6 +35,8 @@ class RunSettings:
 
     model: str
     ceiling: Ceiling
+    rules: Permissions = Permissions()
+    yes: bool = False
     headless: bool = False
     date: str = ""
 
@@ -53,7 +57,7 @@ class Run:
     settings: RunSettings
     chance: random.Random
     results: ResultStore = attrs.Factory(ResultStore)
-    live: dict[str, Agent] = attrs.Factory(dict)
+    live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None
     suspending: bool = False
@@ -84,3 +88,8 @@ class Run:
         """End this process's part of the run and leave it as it stands, to be resumed."""
         self.suspending = True
         self.scope.cancel()
+
+
+def digest(content: bytes | None) -> str | None:
+    """The name of a content: its SHA-256, None for no content."""
+    return None if content is None else hashlib.sha256(content).hexdigest()

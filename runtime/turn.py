@@ -47,7 +47,7 @@ class StreamCut(Exception):
 class Shown:
     """What of the running attempt has been streamed so far."""
 
-    text: list[str] = attrs.Factory(list)
+    text: list[str] = attrs.Factory(list[str])
     size: int = 0
     any: bool = False
 

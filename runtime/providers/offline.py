@@ -44,6 +44,10 @@ class OfflineProvider:
         del request
         return 0
 
+    def forget(self, actor: str) -> None:
+        """Nothing is kept for an actor."""
+        del actor
+
 
 def deltas(reply: Reply) -> Iterator[Delta]:
     """A reply as the pieces in which it is streamed."""

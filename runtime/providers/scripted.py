@@ -66,6 +66,10 @@ class ScriptedProvider:
         place = self.script.position(name, request.turn, request.attempt) if name is not None else None
         return None if name is None or place is None else self.script.turns[name][place].usage.input
 
+    def forget(self, actor: str) -> None:
+        """Nothing is kept for an actor."""
+        del actor
+
     def unused(self) -> Mapping[str, int]:
         """How many entries of which list no actor has come to; empty when the script was used up."""
         left = {name: len(turns) - len(self._used[name]) for name, turns in self.script.turns.items()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors import ActorFailed, ChildSpec, Supervisor
+from runtime.errors import NotHired
+from runtime.policy.subjects import AgentSubject
 from runtime.report import Assignment, Report
 
 from ._tool import Output, Tool, ToolContext, ToolError
@@ -20,7 +22,10 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
     """The tool `delegate_to_<child>` of this very parent; every call works with a new, empty child."""
 
     async def run(ctx: ToolContext, task: str) -> Output:
-        agent = parent.hire(child.name, ctx.call_id)
+        try:
+            agent = parent.hire(child.name, parent, ctx.call_id)
+        except NotHired as refused:
+            raise ToolError(str(refused)) from refused
         try:
             async with Supervisor() as supervisor:
                 ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
@@ -49,6 +54,7 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
         effects="idempotent",
         progress=False,
         delegates=True,
+        subject=lambda _: AgentSubject(f"{PREFIX}{child.name}", child.name),
     )
 
 
