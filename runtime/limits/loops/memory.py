@@ -1,0 +1,177 @@
+"""What this actor has been told so far: lines it has read, answers its calls got, changes it has asked for.
+
+Everything here is bounded; the oldest is forgotten first. Forgetting only ever makes the guard more lenient.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from zlib import crc32
+
+from attrs import astuple, define, field
+
+from .canonical import digest
+from .volatile import masked
+
+LINES = 8192
+CALLS = 2048
+ANSWERED = 128
+TEXT = 131_072
+"""Characters of results kept to compare a later answer of the same call with."""
+SAMPLE = 1000
+"""Lines looked at from either end of a huge result."""
+
+
+@define
+class Lines:
+    """Which lines were delivered, and in which phase. A phase ends when the world or the context changes."""
+
+    known: dict[int, int] = field(factory=dict[int, int])
+
+    def read(self, text: str, phase: int) -> tuple[int, int, int]:
+        """Take in a result. Returns (lines, lines never seen, lines not seen in this phase)."""
+        lines = text.encode("utf-8", "surrogatepass").split(b"\n")
+        if len(lines) > 2 * SAMPLE:
+            lines = lines[:SAMPLE] + lines[-SAMPLE:]
+        known = self.known
+        marks = list(map(crc32, lines))
+        fresh = [place for place, mark in enumerate(marks) if mark not in known]
+        never, stale = len(fresh), sum(1 for mark in marks if known.get(mark) == phase)
+        if 0 < never <= 2:
+            # A footer like "took 0.3 s" is a new line each time; blanked, it is not.
+            for place in fresh:
+                line = lines[place].decode("utf-8", "surrogatepass")
+                blanked = masked(line)
+                if blanked != line:
+                    mark = crc32(b"~" + blanked.encode("utf-8", "surrogatepass"))
+                    never -= mark in known
+                    stale += known.get(mark) == phase
+                    known[mark] = phase
+        for mark in marks:
+            known[mark] = phase
+        while len(known) > LINES:
+            del known[next(iter(known))]
+        return len(marks), never, len(marks) - stale
+
+    def snapshot(self) -> list[list[int]]:
+        return [[mark, phase] for mark, phase in self.known.items()]
+
+    def restore(self, rows: Iterable[tuple[int, int]]) -> None:
+        self.known = dict(rows)
+
+
+@define
+class Answer:
+    """One answer a call has got, and how often since something last changed."""
+
+    raw: int
+    weight: float = 0.0
+    times: int = 0
+    epoch: int = -1
+    turn: int = -1
+    phase: int = -1
+    waited: float = 0.0
+    at: float = 0.0
+
+
+@define
+class Record:
+    """The answers of one call. `text` is the last one as long as its blanked form is not known."""
+
+    last: Answer
+    shown: tuple[str, str]
+    text: str | None
+    answers: dict[int, Answer] = field(factory=dict[int, Answer])
+
+    def settle(self) -> None:
+        """Blank the volatile parts of the first answer, which is only worth it once there is a second."""
+        if self.text is not None:
+            self.answers[digest(masked(self.text))] = self.last
+            self.text = None
+
+
+@define
+class Answers:
+    """The latest calls with their answers."""
+
+    records: dict[int, Record] = field(factory=dict[int, Record])
+    held: int = 0
+
+    def find(self, key: int) -> Record | None:
+        record = self.records.get(key)
+        if record is not None:
+            self.records[key] = self.records.pop(key)
+        return record
+
+    def add(self, key: int, shown: tuple[str, str], raw: int, text: str) -> Answer:
+        kept = text if len(text) <= TEXT // 4 else text[: TEXT // 8] + text[-TEXT // 8 :]
+        record = Record(Answer(raw), shown, kept)
+        self.records[key] = record
+        self.held += len(kept)
+        while len(self.records) > ANSWERED or (self.held > TEXT and len(self.records) > 1):
+            old = self.records.pop(next(iter(self.records)))
+            self.held -= len(old.text or "")
+        return record.last
+
+    def match(self, record: Record, raw: int, text: str) -> tuple[Answer, bool, bool]:
+        """The answer this result is. Returns (answer, it is new, it is the same to the letter)."""
+        if raw == record.last.raw:
+            return record.last, False, True
+        self.held -= len(record.text or "")
+        record.settle()
+        kept = text if len(text) <= TEXT // 4 else text[: TEXT // 8] + text[-TEXT // 8 :]
+        mark = digest(masked(kept))
+        answer = record.answers.get(mark)
+        new = answer is None
+        if answer is None:
+            answer = record.answers[mark] = Answer(raw)
+            if len(record.answers) > 16:
+                del record.answers[next(iter(record.answers))]
+        same = answer.raw == raw
+        answer.raw = raw
+        record.last = answer
+        return answer, new, same
+
+    def snapshot(self) -> list[Any]:
+        rows: list[Any] = []
+        self.held = 0
+        for key, record in self.records.items():
+            record.settle()
+            rows.append(
+                {
+                    "key": key,
+                    "call": list(record.shown),
+                    "last": next(mark for mark, answer in record.answers.items() if answer is record.last),
+                    "answers": [[mark, *astuple(answer)] for mark, answer in record.answers.items()],
+                }
+            )
+        return rows
+
+    def restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.records, self.held = {}, 0
+        for row in rows:
+            answers = {mark: Answer(*rest) for mark, *rest in row["answers"]}
+            name, arguments = row["call"]
+            self.records[row["key"]] = Record(answers[row["last"]], (name, arguments), None, answers)
+
+
+@define
+class Marks:
+    """A bounded set that forgets the oldest."""
+
+    limit: int
+    known: dict[int, None] = field(factory=dict[int, None])
+
+    def add(self, mark: int) -> bool:
+        """Whether the mark was not known yet."""
+        if mark in self.known:
+            return False
+        self.known[mark] = None
+        if len(self.known) > self.limit:
+            del self.known[next(iter(self.known))]
+        return True
+
+    def snapshot(self) -> list[int]:
+        return list(self.known)
+
+    def restore(self, marks: Iterable[int]) -> None:
+        self.known = dict.fromkeys(marks)
