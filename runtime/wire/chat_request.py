@@ -33,6 +33,7 @@ class ChatWriter:
     def __init__(self, dialect: Dialect, provider: str, cache_key: str | None) -> None:
         self._dialect = dialect
         self._provider = provider
+        self.replays = True
         self._cache_key = cache_key
 
     def head(self, request: ModelRequest) -> bytes:
@@ -119,7 +120,9 @@ class ChatWriter:
 
     def _assistant(self, message: AssistantMessage, model: str) -> tuple[dict[str, Any], int]:
         dialect = self._dialect
-        ours = same_origin(message, "openai-chat", self._provider, model, router=dialect.router)
+        ours = self.replays and same_origin(
+            message, "openai-chat", self._provider, model, strict=dialect.own_model_only
+        )
         extra: dict[str, Any] = {}
         content: list[dict[str, Any]] = []
         calls: list[dict[str, Any]] = []

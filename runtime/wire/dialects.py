@@ -13,16 +13,17 @@ import attrs
 class Dialect:
     """One kind of server.
 
-    `output_cap` is how it spells the most tokens a reply may have. `reasoning` is how thinking is asked for, `replay`
+    `wire` is the one it speaks best. `output_cap` is how it spells the most tokens a reply may have. `reasoning` is how thinking is asked for, `replay`
     whether it takes its own readable reasoning back. `schema` is what it can be made to answer in. `cache` is how a
     prompt is marked for reuse: Anthropic's `markers` in the blocks, a `key` beside the prompt, one `automatic` mark,
     or nothing. `call_ids` nine: Mistral takes exactly nine letters and digits; without `user_after_tool` it refuses a
-    user message right behind results. `raw_arguments`: broken arguments may go back as they came. `router`: one name
-    stands before many makers, whose opaque blocks do not fit each other.
+    user message right behind results. `raw_arguments`: broken arguments may go back as they came. `own_model_only`:
+    opaque blocks go back to the model they came from, as behind a router, or where the maker binds them to it.
     """
 
     name: str
     base_url: str = ""
+    wire: Literal["openai-chat", "openai-responses", "anthropic-messages"] = "openai-chat"
     output_cap: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     stream_usage: bool = True
     parallel_switch: bool = False
@@ -33,7 +34,7 @@ class Dialect:
     user_after_tool: bool = True
     call_ids: Literal["any", "nine"] = "any"
     raw_arguments: bool = False
-    router: bool = False
+    own_model_only: bool = False
     signed_thinking: bool = False
     encrypted_reasoning: bool = False
     thought_signatures: bool = False
@@ -50,6 +51,7 @@ DIALECTS: Mapping[str, Dialect] = {
         Dialect(
             "openai",
             "https://api.openai.com/v1",
+            wire="openai-responses",  # GPT-6 takes tools and reasoning together only there
             output_cap="max_completion_tokens",
             parallel_switch=True,
             replay=False,
@@ -72,8 +74,10 @@ DIALECTS: Mapping[str, Dialect] = {
         Dialect(
             "anthropic",
             "https://api.anthropic.com",
+            wire="anthropic-messages",
             cache="markers",
             signed_thinking=True,
+            own_model_only=True,
             auth="x-api-key",
             hosts=("api.anthropic.com",),
         ),
@@ -84,7 +88,7 @@ DIALECTS: Mapping[str, Dialect] = {
             parallel_switch=True,
             reasoning="openrouter",
             cache="automatic",
-            router=True,
+            own_model_only=True,
             hosts=("openrouter.ai",),
         ),
         Dialect("vllm", "http://localhost:8000/v1", parallel_switch=True),

@@ -56,6 +56,12 @@ class RequestEncoder:
         """Opaque parts (reasoning, signatures) that the last request's history holds and its body does not."""
         return sum(piece.left_out for piece in self._pieces)
 
+    def leave_out_opaque(self) -> None:
+        """From here on send no opaque part back: the provider has refused one, so the conversation would be stuck."""
+        self._writer.replays = False
+        self._pieces.clear()
+        self._messages = ()
+
     def encode(self, request: ModelRequest) -> bytes:
         """The body of the request, JSON in UTF-8."""
         if request.model != self._model:

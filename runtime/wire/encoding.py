@@ -40,8 +40,11 @@ class Piece:
 class RequestWriter(Protocol):
     """One wire's way to write a request: what comes before the messages, each message, what comes after.
 
-    A piece may depend on the message before it and on nothing else, and joined pieces are the list's inside.
+    A piece may depend on the message before it and on nothing else, and joined pieces are the list's inside. Where
+    `replays` is false, no opaque part goes back.
     """
+
+    replays: bool
 
     def head(self, request: ModelRequest) -> bytes: ...
 
@@ -83,15 +86,16 @@ def tool_name(name: str) -> str:
     return name if _ID.fullmatch(name) else (_ILLEGAL.sub("_", name)[:64] or "unnamed")
 
 
-def same_origin(message: AssistantMessage, wire: str, provider: str, model: str, *, router: bool) -> bool:
+def same_origin(message: AssistantMessage, wire: str, provider: str, model: str, *, strict: bool) -> bool:
     """Whether a reply's opaque parts may go back: they came over this wire from this provider.
 
-    Behind a router they must come from this very model, for its makers cannot read each other's.
+    Where `strict`, from this very model: makers behind one router cannot read each other's, and some bind theirs to
+    the model.
     """
     if message.wire != wire:
         return False
     name, _, own = message.model.partition("/")
-    return name == provider and (not router or own == model)
+    return name == provider and (not strict or own == model)
 
 
 def effort(thinking: int | Effort) -> Effort:

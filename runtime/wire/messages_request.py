@@ -41,7 +41,7 @@ _MARK_MEMBER = b',"cache_control":{"type":"ephemeral"}}'
 _USER = b'{"role":"user","content":['
 _END = b"]}"
 _BEGIN = b'{"role":"user","content":[{"type":"text","text":"(continued)"}]}'
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[-.](\d{1,2}))?(?!\d)")
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[-.](\d{1,2})(?!\d))?(?!\d)")
 _LEAST_BUDGET = 1024
 
 
@@ -49,6 +49,7 @@ class MessagesWriter:
     def __init__(self, dialect: Dialect, provider: str) -> None:
         self._dialect = dialect
         self._provider = provider
+        self.replays = True
         self._marks = dialect.cache != "none" or dialect.name == "compatible"
 
     def head(self, request: ModelRequest) -> bytes:
@@ -102,7 +103,10 @@ class MessagesWriter:
         thinking = self._thinking(request, version)
         parts = [b"]", fields(max_tokens=request.max_output_tokens, stream=True)]
         if request.tools:
-            choice: dict[str, Any] = {"type": "any" if request.tool_choice == "required" else request.tool_choice}
+            forced = request.tool_choice == "required" and not _always_thinks(request.model, version)
+            choice: dict[str, Any] = {"type": "any" if forced else request.tool_choice}
+            if choice["type"] == "required":
+                choice["type"] = "auto"  # such a model refuses a forced call, so it is only asked
             if not settings.parallel_calls and choice["type"] != "none":
                 choice["disable_parallel_tool_use"] = True
             if choice != {"type": "auto"}:
@@ -117,6 +121,9 @@ class MessagesWriter:
 
     def _thinking(self, request: ModelRequest, version: tuple[int, int] | None) -> dict[str, Any] | None:
         wanted = request.settings.thinking
+        if _always_thinks(request.model, version):
+            # Its words between calls come as thinking, and as nothing at all unless they are asked for.
+            return {"type": "adaptive", "display": "summarized"}
         if wanted is None or (request.tools and request.tool_choice == "required"):
             return None  # a forced call and thinking exclude each other
         if version is not None and version >= (4, 6):
@@ -139,7 +146,9 @@ class MessagesWriter:
                 first = message
         if first is None:
             return False
-        ours = same_origin(first, "anthropic-messages", self._provider, request.model, router=self._dialect.router)
+        ours = self.replays and same_origin(
+            first, "anthropic-messages", self._provider, request.model, strict=self._dialect.own_model_only
+        )
         kept = (self._kept(part) for part in first.parts)
         return not (ours and any(kept))
 
@@ -156,7 +165,9 @@ class MessagesWriter:
         return config or None
 
     def _assistant(self, message: AssistantMessage, model: str) -> tuple[list[dict[str, Any]], int]:
-        ours = same_origin(message, "anthropic-messages", self._provider, model, router=self._dialect.router)
+        ours = self.replays and same_origin(
+            message, "anthropic-messages", self._provider, model, strict=self._dialect.own_model_only
+        )
         blocks: list[dict[str, Any]] = []
         left_out = 0
         for part in message.parts:
@@ -185,7 +196,9 @@ class MessagesWriter:
                         blocks.append(dict(opaque or {}))
                     else:
                         left_out += 1
-        return blocks or [{"type": "text", "text": NOTHING}], left_out
+        if not blocks or blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+            blocks.append({"type": "text", "text": NOTHING})  # a reply may neither be empty nor end in thinking
+        return blocks, left_out
 
     def _kept(self, part: Any) -> bool:
         """Whether an opaque block is whole: thinking that was cut off has no signature, and is refused without."""
@@ -200,10 +213,15 @@ class MessagesWriter:
 
 def claude_version(model: str) -> tuple[int, int] | None:
     """The generation in a Claude model's name: what it takes as thinking and sampling depends on it."""
-    if "mythos" in model or "fable" in model:
-        return (5, 0)
     found = _VERSION.search(model)
-    return (int(found[1]), int(found[2] or 0)) if found else None
+    if found:
+        return (int(found[1]), int(found[2] or 0))
+    return (5, 0) if "claude-mythos" in model else None
+
+
+def _always_thinks(model: str, version: tuple[int, int] | None) -> bool:
+    """Models whose thinking cannot be turned off, and which therefore refuse forced calls."""
+    return version is not None and (version >= (5, 5) or "fable" in model or "mythos" in model)
 
 
 def _turn_ends(messages: tuple[Message, ...]) -> list[int]:

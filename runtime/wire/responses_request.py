@@ -41,6 +41,7 @@ class ResponsesWriter:
     def __init__(self, dialect: Dialect, provider: str, cache_key: str | None) -> None:
         self._dialect = dialect
         self._provider = provider
+        self.replays = True
         self._cache_key = cache_key
 
     def head(self, request: ModelRequest) -> bytes:
@@ -102,7 +103,9 @@ class ResponsesWriter:
         return b"".join(parts)
 
     def _assistant(self, message: AssistantMessage, model: str) -> tuple[list[dict[str, Any]], int]:
-        ours = same_origin(message, "openai-responses", self._provider, model, router=self._dialect.router)
+        ours = self.replays and same_origin(
+            message, "openai-responses", self._provider, model, strict=self._dialect.own_model_only
+        )
         items: list[dict[str, Any]] = []
         left_out = 0
         for part in message.parts:
