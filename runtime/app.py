@@ -223,6 +223,7 @@ async def open_run(ready: Plan, journal: Journal, id: str, folder: RunFolder | N
             nursery.start_soon(live.work, ready.root.name, ready.options.task, ready.limits)
             yield live
             await live.report()
+            await journal.barrier()
             nursery.cancel_scope.cancel()
     finally:
         stream.close()
