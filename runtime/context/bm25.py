@@ -17,6 +17,8 @@ K1 = 1.2
 B = 0.4
 HEADING_WEIGHT = 1.0
 PATH_WEIGHT = 0.5
+LEAST_WEIGHT = 0.5
+"""What a word weighs at least: one that is in nearly every passage may still be what was asked about."""
 NAMED_FILE = 2.0
 """What the passages of a file count more whose name the question mentions."""
 
@@ -120,10 +122,10 @@ class Index:
         if not _beyond(subjects(terms), searched if named else ()):
             return _overview(searched, top)
         weights = [
-            term.weight * idf(count, self.passage_count)
+            term.weight * max(LEAST_WEIGHT, idf(count, self.passage_count))
             for term, count in zip(terms, self._frequencies(terms), strict=True)
         ]
-        average = sum(sum(file.sizes) for file in self.files) / max(1, self.passage_count)
+        average = max(1.0, sum(sum(file.sizes) for file in self.files) / max(1, self.passage_count))
         found: list[Passage] = []
         for file in self.files:
             factor = file.prior * (NAMED_FILE if file.path in named else 1.0)
@@ -200,7 +202,7 @@ def _overview(files: Sequence[IndexedFile], top: int) -> list[Passage]:
     ranked = sorted(pages, key=lambda file: (-file.prior, file.path.count("/"), file.path))
     found: list[Passage] = []
     for place, file in enumerate(ranked[:top]):
-        explaining = [passage for passage in file.passages if _explains(passage)]
+        explaining = [passage for passage in file.passages if _explains(passage)] or list(file.passages)
         found.extend(
             attrs.evolve(passage, score=file.prior / (1 + place))
             for passage in explaining[: max(1, top // 2) if place == 0 else 1]

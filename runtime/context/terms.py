@@ -146,6 +146,8 @@ def _stem(word: str) -> str:
         word = word[:-2] + "y"
     elif len(word) > 3 and word.endswith("e"):
         word = word[:-1]
+    if len(word) > 5 and word.endswith("ur"):
+        word = word[:-2]
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou":
         word = word[:-1]
     return f"{word[:-1]}i" if len(word) > 3 and word.endswith("y") else word
@@ -154,7 +156,7 @@ def _stem(word: str) -> str:
 _ENDINGS = (
     ("ization", 3), ("isation", 3), ("ation", 4), ("ated", 4), ("ating", 4), ("ate", 4), ("ition", 4), ("ing", 3),
     ("edly", 3), ("ed", 3), ("ness", 4), ("ment", 4), ("able", 4), ("ible", 4), ("ion", 4), ("ally", 4), ("ly", 4),
-    ("ure", 4), ("er", 4), ("or", 4), ("al", 5), ("ity", 4), ("ive", 4),
+    ("er", 4), ("or", 4), ("al", 5), ("ity", 4), ("ive", 4),
 )  # fmt: skip
 
 

@@ -55,10 +55,13 @@ def deltas(reply: Reply) -> Iterator[Delta]:
     for part in reply.parts:
         match part:
             case Text(text=text):
-                for start in range(0, len(text), PIECE_CHARS):
-                    yield Delta("text", text[start : start + PIECE_CHARS])
+                yield from (Delta("text", piece) for piece in _pieces(text))
             case ToolCall(raw=raw):
-                yield Delta("arguments", raw, index)
+                yield from (Delta("arguments", piece, index) for piece in _pieces(raw))
                 index += 1
             case _:
                 pass
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS))

@@ -130,7 +130,7 @@ def _found(transcript: Transcript, cast: _Cast, offered: tuple[str, ...], last: 
     found = read_findings(_work(report))
     if found.quotes or found.closed:
         return attrs.evolve(found, question=question)
-    if not report.ok:
+    if not report.ok or not _work(report).strip():
         return _text(say.failed(cast.researcher.removeprefix(DELEGATE), report.result.content))
     return _text(_work(report))
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from runtime.context.bm25 import idf
 from runtime.context.found import Found, read_found, read_numbered
 from runtime.context.passages import Passage
 from runtime.context.terms import question_terms, stems_in, subjects
 from runtime.messages import JsonObject
 
+from .offline_choice import Weights, choose, overview, ranges, weigh, with_whole_tables
 from .offline_digest import failed
 from .offline_handover import Findings
 from .offline_quotes import Quote, cut_quote, without_repeats
@@ -21,16 +21,6 @@ SEARCH = "search_passages"
 READ = "read_file"
 TOP = 16
 MOST_READS = 8
-MOST_QUOTES = 7
-MOST_ROWS = 12
-"""Rows of one table, or items of one list, that answer together are kept together up to this many."""
-OVERVIEW = 3
-"""How many paragraphs tell what a project or a file is about, before a glance at other pages."""
-FOUND_SHARE = 0.45
-"""A best passage that covers less of the question's weight than this is no find."""
-LEAST_COUNT = 3
-"""A word in fewer passages than this tells no more: one the files lack must not drown all others."""
-NEAR_LINES = 60
 
 _PUNCTUATION = "`'\"“”‘’()[]{}<>,;:?!.…*|"
 
@@ -60,19 +50,22 @@ def research(question: str, transcript: Transcript, *, reads: bool, last: bool =
     if not answered:
         return Stuck(failed(SEARCH, searches[-1].result.content))
     first = answered[0]
-    weights = _weights(question, first)
+    terms = question_terms(search_words(question))
+    weights = weigh(terms, [count for _, count in first.counts], first.passage_count)
     passages = _merged(answered)
     if len(searches) == 1 and not last:
         forgotten = _forgotten(question, first, passages)
         if forgotten:
             return Wanted(((SEARCH, {"query": forgotten, "top": TOP // 2}),))
-    kept = choose(passages, weights, overview=_asks_overview(question, passages))
+    kept = overview(passages) if _asks_overview(question, passages) else choose(passages, weights)
     done = transcript.of(READ)
     if kept and reads and not done and not last:
-        return Wanted(tuple((READ, arguments) for arguments in _ranges(kept)[:MOST_READS]))
+        return Wanted(tuple((READ, arguments) for arguments in ranges(kept, weights)[:MOST_READS]))
     if kept and done and not any(each.ok for each in done):
         return Stuck(failed(READ, done[-1].result.content))
     lines = _lines_read(done)
+    if lines:
+        kept = with_whole_tables(kept, lines, weights)
     quotes = _quotes(kept, lines or _lines_found(passages), weights)
     return Findings(
         question,
@@ -93,72 +86,10 @@ def search_words(question: str) -> str:
     return " ".join(kept) or "overview"
 
 
-def choose(passages: Sequence[Passage], weights: Mapping[str, float], *, overview: bool = False) -> list[Passage]:
-    """The passages to quote, best first. Each adds coverage: words not yet covered, or not yet covered often.
-
-    Rows of one table and items of one list that fit equally well stay together, in their own order.
-    """
-    if overview:
-        first = [passage for passage in passages if passage.path == passages[0].path]
-        return [*first[:OVERVIEW], *(passage for passage in passages if passage not in first)][: OVERVIEW + 2]
-    total = sum(weights.values())
-    covers = {passage: _covers(passage, weights) for passage in passages}
-    shares = {passage: sum(weights[stem] for stem in covers[passage]) / total for passage in passages if total}
-    most = max(shares.values(), default=0.0)
-    if most < FOUND_SHARE:
-        return []
-    kept: list[Passage] = []
-    counts = dict.fromkeys(weights, 0)
-    best = passages[0].score
-    for passage in passages:
-        if passage in kept or len(kept) >= MOST_QUOTES:
-            continue
-        if passage.score < 0.3 * best or shares[passage] < 0.55 * most:
-            continue
-        gain = sum(weights[stem] * 0.5 ** counts[stem] for stem in covers[passage]) / total
-        if gain < 0.2:
-            continue
-        together = _siblings(passage, passages, shares)
-        kept.extend(each for each in together if each not in kept)
-        for each in together:
-            for stem in covers[each]:
-                counts[stem] += 1
-    return kept
-
-
 def _asks_overview(question: str, passages: Sequence[Passage]) -> bool:
     """Whether a question names no subject, or only the file that was found."""
     words = {term.word for term in subjects(question_terms(question))}
     return all(("." in word or "/" in word) and passages and passages[0].path.endswith(word) for word in words)
-
-
-def _siblings(passage: Passage, passages: Iterable[Passage], shares: Mapping[Passage, float]) -> list[Passage]:
-    if not passage.heading or not passage.text.lstrip().startswith(("|", "-", "*", "+")):
-        return [passage]
-    equal = [
-        each
-        for each in passages
-        if (each.path, each.heading) == (passage.path, passage.heading)
-        and each.text.lstrip()[:1] == passage.text.lstrip()[:1]
-        and shares[each] >= 0.8 * shares[passage]
-    ]
-    return sorted(equal, key=lambda each: each.start_line)[:MOST_ROWS] if passage in equal[:MOST_ROWS] else [passage]
-
-
-def _covers(passage: Passage, weights: Mapping[str, float]) -> frozenset[str]:
-    words = stems_in(f"{passage.text}\n{passage.heading}")
-    return frozenset(stem for stem in weights if stem in words)
-
-
-def _weights(question: str, found: Found) -> dict[str, float]:
-    """What each word of the question tells, by how many passages hold it."""
-    terms = question_terms(search_words(question))
-    if len(found.counts) != len(terms):
-        return {term.stem: term.weight for term in terms}
-    return {
-        term.stem: term.weight * idf(max(count, LEAST_COUNT), found.passage_count)
-        for term, (_, count) in zip(terms, found.counts, strict=True)
-    }
 
 
 def _forgotten(question: str, found: Found, passages: Sequence[Passage]) -> str:
@@ -183,21 +114,6 @@ def _merged(answers: Iterable[Found]) -> list[Passage]:
     return list(merged.values())
 
 
-def _ranges(passages: Sequence[Passage]) -> list[JsonObject]:
-    """The lines to read: passages that lie near each other in one file are read at once."""
-    ranges: list[list[int]] = []
-    paths: list[str] = []
-    for passage in sorted(passages, key=lambda each: (each.path, each.start_line)):
-        if paths and paths[-1] == passage.path and passage.start_line - ranges[-1][1] <= NEAR_LINES:
-            ranges[-1][1] = max(ranges[-1][1], passage.end_line)
-        else:
-            paths.append(passage.path)
-            ranges.append([passage.start_line, passage.end_line])
-    order = {passage.path: place for place, passage in reversed(list(enumerate(passages)))}
-    found = sorted(zip(paths, ranges, strict=True), key=lambda pair: (order[pair[0]], pair[1]))
-    return [{"path": path, "start": start, "end": end} for path, (start, end) in found]
-
-
 def _lines_read(reads: Iterable[Done]) -> dict[str, dict[int, str]]:
     lines: dict[str, dict[int, str]] = {}
     for done in reads:
@@ -214,14 +130,12 @@ def _lines_found(passages: Iterable[Passage]) -> dict[str, dict[int, str]]:
     return lines
 
 
-def _quotes(
-    passages: Iterable[Passage], lines: Mapping[str, Mapping[int, str]], weights: Mapping[str, float]
-) -> tuple[Quote, ...]:
+def _quotes(passages: Iterable[Passage], lines: Mapping[str, Mapping[int, str]], weights: Weights) -> tuple[Quote, ...]:
     quotes: list[Quote] = []
     for passage in passages:
         read = lines.get(passage.path, {})
         inside = {number: read[number] for number in range(passage.start_line, passage.end_line + 1) if number in read}
-        quote = cut_quote(passage.path, inside, passage.heading, weights)
+        quote = cut_quote(passage.path, inside, passage.heading, weights.each)
         if quote is not None:
             quotes.append(quote)
     return without_repeats(quotes)

@@ -13,8 +13,9 @@ import trio
 
 from runtime.context.bm25 import Index, IndexedFile, index_file
 from runtime.context.found import render_found
-from runtime.policy.paths import Entry, PathError, Workspace, looks_like_text
+from runtime.policy.paths import Entry, PathError, Workspace
 
+from ._text import decode
 from ._tool import Tool, ToolContext, ToolError, tool
 
 MOST_PASSAGES = 40
@@ -58,6 +59,8 @@ class PassageCache:
             left_out = 0
             for entry in workspace.walk():
                 _end_if_cancelled()
+                if not entry.path.isprintable():
+                    continue  # Its name could not be shown in one line, nor found again by what is shown.
                 if entry.size > min(budget, MOST_FILE_BYTES):
                     left_out += 1
                     continue
@@ -76,7 +79,7 @@ class PassageCache:
 def search_passages_tool(cache: PassageCache) -> Tool:
     """The tool over one cache; it looks only at what the actor's rules let it read."""
 
-    @tool(effects="none")
+    @tool(effects="none", paths=lambda _: {".": "list"})
     def search_passages(
         ctx: ToolContext,
         query: Annotated[str, "The words to look for, or the whole question."],
@@ -113,10 +116,8 @@ def _read(workspace: Workspace, entry: Entry) -> IndexedFile | None:
         content = workspace.read_bytes(entry.path, MOST_FILE_BYTES)
     except PathError:
         return None
-    if not looks_like_text(content):
-        return None
-    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    return index_file(entry.path, content.decode(encoding, errors="replace"))
+    decoded = decode(content)
+    return index_file(entry.path, decoded.text) if decoded is not None else None
 
 
 def _end_if_cancelled() -> None:

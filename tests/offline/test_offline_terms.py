@@ -1,0 +1,69 @@
+"""How words become search terms."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.context.terms import question_terms, split_words, stem, stems_in, subjects
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        "test tests tested testing",
+        "retry retries retried retrying",
+        "configure configures configured configuration configurable",
+        "migrate migration migrations",
+        "verify verifies verified verification",
+        "cancel cancelled cancelling cancellation",
+        "write writes writing written wrote writer",
+        "fail fails failed failing failure",
+        "exceed exceeds exceeded",
+        "keep kept",
+        "run ran running",
+    ],
+)
+def test_the_forms_of_a_word_are_one(family: str) -> None:
+    """The forms of a word are one term."""
+    assert 1 == len({stem(word) for word in family.split()})
+
+
+@pytest.mark.parametrize("pair", ["use user", "status state", "process processor_count", "order orchard"])
+def test_different_words_stay_apart(pair: str) -> None:
+    """Words that only begin alike stay apart."""
+    one, other = pair.split()
+    assert stem(one) != stem(other)
+
+
+def test_identifiers_are_taken_apart() -> None:
+    """Identifiers are taken apart at underscores, capitals and digits."""
+    assert ["read", "File", "at", "2", "HTTP", "Server", "x"] == split_words("readFile_at2 HTTPServer.x")
+
+
+def test_accents_and_other_scripts_are_searchable() -> None:
+    """Accents are folded, and scripts without blanks are searched by pairs."""
+    assert stems_in("café") == stems_in("cafe")
+    assert ["日本", "本語"] == split_words("日本語")
+
+
+def test_function_words_carry_nothing_and_common_ones_little() -> None:
+    """Function words carry nothing, and words like `project` little."""
+    terms = question_terms("What promises does this project make, and where are they tested?")
+    assert ["promises", "project", "make", "tested"] == [term.word for term in terms]
+    assert ["promises", "tested"] == [term.word for term in subjects(terms)]
+    assert () == question_terms("What is it, and why don't they?")
+
+
+def test_a_term_is_shown_as_it_was_written() -> None:
+    """A term is shown as the whole name it was part of."""
+    assert {"read_file", "OAuth"} == {term.word for term in question_terms("`read_file`, OAuth?")}
+
+
+@given(st.text(max_size=60))
+def test_every_question_has_each_term_once(question: str) -> None:
+    """Every text at all gives terms, each stem once, each found in the text itself."""
+    terms = question_terms(question)
+    assert len(terms) == len({term.stem for term in terms})
+    assert {term.stem for term in terms} <= set(stems_in(question)) | set(stems_in(question.replace("’", "'")))
