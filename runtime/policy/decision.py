@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
@@ -20,6 +20,8 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Mode: TypeAlias = Literal["plan", "default", "accept-edits"]
 Sandbox: TypeAlias = Literal["read-only", "workspace-write", "unsandboxed"]
 Network: TypeAlias = Literal["none", "tools", "all"]
+
+Level = TypeVar("Level", bound=str)
 
 MODES: tuple[Mode, ...] = ("plan", "default", "accept-edits")
 SANDBOXES: tuple[Sandbox, ...] = ("read-only", "workspace-write", "unsandboxed")
@@ -70,11 +72,11 @@ class Ceiling:
         A `root` that is not inside the present one is not taken.
         """
         return Ceiling(
-            mode=min(self.mode, mode or self.mode, key=MODES.index),
+            mode=_lower(MODES, self.mode, mode),
             ask=self.ask + own.ask,
             deny=self.deny + own.deny,
-            sandbox=min(self.sandbox, sandbox or self.sandbox, key=SANDBOXES.index),
-            network=min(self.network, network or self.network, key=NETWORKS.index),
+            sandbox=_lower(SANDBOXES, self.sandbox, sandbox),
+            network=_lower(NETWORKS, self.network, network),
             root=root if root is not None and _is_inside(root, self.root) else self.root,
         )
 
@@ -112,7 +114,7 @@ def decide(
     """
     ceiling = ceiling or Ceiling()
     judge = shell or ask_always
-    strict_mode: Mode = min(ceiling.mode, mode or ceiling.mode, key=MODES.index)
+    strict_mode: Mode = _lower(MODES, ceiling.mode, mode)
     answers = [
         _by_fixed_rules(subject, ceiling),
         _by_mode(subject, strict_mode, judge),
@@ -239,6 +241,10 @@ def _built_in(subject: Subject, mode: Mode) -> Decision:
             return Decision("allow", "declared subagents", "built-in")
         case _:
             return Decision("ask", "everything else asks", "built-in")
+
+
+def _lower(levels: Sequence[Level], one: Level, other: Level | None) -> Level:
+    return one if other is None or levels.index(one) <= levels.index(other) else other
 
 
 def _is_inside(path: str, root: str) -> bool:

@@ -50,7 +50,7 @@ def expand_braces(pattern: str) -> list[str]:
             todo += [each[: found.start()] + choice + each[found.end() :] for choice in reversed(found[1].split(","))]
         if len(todo) + len(done) > MAX_ALTERNATIVES:
             raise GlobError(f"{pattern!r} stands for more than {MAX_ALTERNATIVES} patterns")
-    return done
+    return list(dict.fromkeys(done))
 
 
 def _compile(pattern: str) -> tuple[Part, ...]:

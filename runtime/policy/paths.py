@@ -18,7 +18,7 @@ from typing import IO, Literal, Self, TypeAlias
 
 import attrs
 
-from .beneath import MAX_DEPTH, Method, Place, Root, check_new_name, explain, has_openat2, parts_of, shown
+from .beneath import MAX_DEPTH, Method, Place, Root, check_new_name, check_text, explain, has_openat2, parts_of, shown
 from .beneath import PathError as PathError
 from .ignored import Ignored
 
@@ -63,14 +63,11 @@ class Workspace:
     """
 
     def __init__(self, root: str | os.PathLike[str], *, method: Method | None = None) -> None:
+        check_text(os.fspath(root))
         given = os.path.abspath(root)
         self.root = os.path.realpath(given)
-        try:
+        with _explaining(os.fspath(root)):
             fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise PathError(os.fspath(root), *explain(error)) from error
-        except ValueError as error:
-            raise PathError(os.fspath(root), "contains a NUL character", "malformed") from error
         known = dict.fromkeys((parts_of(self.root), parts_of(given)))
         self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
 
