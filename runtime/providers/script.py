@@ -144,8 +144,8 @@ def _turns(value: Value, faults: list[Fault]) -> list[Turn]:
 
 def _turn(value: Value, faults: list[Fault]) -> Turn:
     line = int(cast("Any", value.node.start_mark).line) + value.source.first_line
-    if isinstance(value.node, yaml.ScalarNode) and isinstance(said := value.plain(), str):
-        return Turn(line, said)
+    if isinstance(value.node, yaml.ScalarNode) and value.plain() is not None:
+        return Turn(line, _said(value))
     before = len(faults)
     fields = Fields[Any](value, TURN_KEYS, faults)
     for one, other in (("text", "say"), ("calls", "call"), ("fail", "calls"), ("fail", "call"), ("fail", "repeat")):
@@ -156,8 +156,8 @@ def _turn(value: Value, faults: list[Fault]) -> Turn:
         calls = fields.take("call", lambda each: (_call(each, faults),), ())
     turn = Turn(
         line,
-        text=fields.take("text", text, None) or fields.take("say", text, ""),
-        reasoning=fields.take("reasoning", text, ""),
+        text=fields.take("text", _said, "") or fields.take("say", _said, ""),
+        reasoning=fields.take("reasoning", _said, ""),
         calls=calls,
         usage=fields.take("usage", lambda each: _tokens(each, faults), Tokens()),
         stall=fields.take("stall", number(), 0.0),
@@ -171,14 +171,22 @@ def _turn(value: Value, faults: list[Fault]) -> Turn:
     return turn
 
 
+def _said(value: Value) -> str:
+    """Words as they are written: `no` and `42` are said, not understood."""
+    if not isinstance(value.node, yaml.ScalarNode):
+        raise Wrong(f"expected text, found {kind(value.plain())}")
+    return "" if value.plain() is None else value.node.value
+
+
 def _calls(value: Value, faults: list[Fault]) -> tuple[Call, ...]:
     return tuple(_call(item, faults) for item in value.items())
 
 
 def _call(value: Value, faults: list[Fault]) -> Call:
+    before = len(faults)
     fields = Fields[Any](value, CALL_KEYS, faults)
     name = fields.take("name", text, "")
-    if "name" not in fields and isinstance(value.node, yaml.MappingNode):
+    if "name" not in fields and len(faults) == before:
         faults.append(value.fault("a call needs the name of its tool"))
     id = fields.take("id", text)
     if "raw" in fields:
@@ -230,9 +238,10 @@ def _failure(value: Value, faults: list[Fault]) -> Failure:
     if isinstance(value.node, yaml.ScalarNode):
         kind = _word(value, ERROR_KINDS)
         return Failure(cast("ErrorKind", kind), retryable=kind in _HEALS)
+    before = len(faults)
     fields = Fields[Any](value, FAIL_KEYS, faults)
     kind = fields.take("kind", lambda each: _word(each, ERROR_KINDS), "")
-    if "kind" not in fields and isinstance(value.node, yaml.MappingNode):
+    if "kind" not in fields and len(faults) == before:
         faults.append(value.fault(f"a failure needs its kind: {', '.join(ERROR_KINDS)}"))
     status = fields.take("status", integer(100, 599))
     heals = kind in _HEALS or (kind == "http" and status is not None and status >= 500)
