@@ -28,6 +28,7 @@ from .events import (
     ToolOutput,
     ToolRetried,
 )
+from .journal.state import ActorState, Alert
 from .limits.budget import Ask, Purpose
 from .limits.estimate import Gauge
 from .limits.limits import Limits
@@ -37,7 +38,7 @@ from .messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResul
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
-from .record import report_to_json
+from .record import report_to_json, result_of
 from .report import Assignment, Report, Status, StopReason
 from .round import Round, close_round, run_round
 from .run import Run, digest
@@ -47,6 +48,7 @@ from .turn import Stop, call_model
 Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
 
 RESULT_CAP = 16_000
+GO_ON = "There is room to go on now. Continue with your task from where you stand."
 CONTINUE = "Continue exactly where you stopped; do not repeat what you have already written."
 EMPTY = "Your reply was empty. Give your answer, or call a tool."
 WRAP_UP = (
@@ -122,12 +124,12 @@ class Agent(Actor[Assignment, Report]):
 
     # --- the loop ------------------------------------------------------------------------------------------------
 
-    async def handle(self, assignment: Assignment) -> Report:
+    async def handle(self, message: Assignment) -> Report:
         """Work until the end. Raises JournalError; every other end is a Report.
 
         A cancelled call leaves `actor.finished` (cancelled) in the journal and a valid history.
         """
-        self._begin(assignment)
+        self._begin(message)
         report: Report | None = None
         failure = ""
         try:
@@ -147,10 +149,9 @@ class Agent(Actor[Assignment, Report]):
                 self._end(report or self._report("failed" if failure else "cancelled", detail=failure))
 
     async def _work(self) -> Report:
-        outcome: Report | Stop | None = None
-        with self.run.deadlines.soft(self.path):
+        with self.run.deadlines.soft(self.path) as scope:
             outcome = await self._loop()
-        if outcome is None:
+        if scope.cancelled_caught:
             outcome = Stop("deadline", self.run.deadlines.explain(self.path))
         return outcome if isinstance(outcome, Report) else await self._wrap_up(outcome)
 
@@ -182,7 +183,7 @@ class Agent(Actor[Assignment, Report]):
         reply = await call_model(self)
         if isinstance(reply, Stop):
             return reply
-        self._add(reply)
+        self.conversation = self.conversation.add(reply)
         return self._observe(reply, ()) if not reply.calls else None
 
     def _finish(self, message: AssistantMessage) -> Report | Stop | None:
@@ -227,7 +228,7 @@ class Agent(Actor[Assignment, Report]):
                     stop = attrs.evolve(stop, detail=f"{stop.detail}; no last answer: {error.message}")
                 else:
                     if isinstance(reply, AssistantMessage):
-                        self._add(reply)
+                        self.conversation = self.conversation.add(reply)
         text = self.conversation.last_text or self._cut
         return self._report("stopped", text, stop.reason, stop.detail)
 
@@ -276,17 +277,16 @@ class Agent(Actor[Assignment, Report]):
         verdict = self.guard.observe(StepSeen(text=reply.text, calls=calls, at=trio.current_time()))
         if isinstance(verdict, Ok):
             return None
-        seen = verdict.evidence
-        facts = {"actor": self.path, "why": verdict.why, "calls": seen.calls, "kind": seen.kind, "times": seen.times}
-        match verdict:
-            case Nudge():
-                self.run.append(LoopNudged(**facts, **self._advise(note(verdict))))
-            case Block():
-                self.run.append(LoopBlocked(**facts, **self._advise(note(verdict))))
-            case LoopStop():
-                self.run.append(LoopStopped(**facts))
-                return Stop("loop", verdict.why)
+        if isinstance(verdict, LoopStop):
+            self.run.append(self._alert(LoopStopped, verdict))
+            return Stop("loop", verdict.why)
+        self.run.append(self._alert(LoopNudged if isinstance(verdict, Nudge) else LoopBlocked, verdict))
         return None
+
+    def _alert(self, kind: type[Alert], verdict: Nudge | Block | LoopStop) -> Alert:
+        seen = verdict.evidence
+        advice = {} if kind is LoopStopped else self._advise(note(verdict))
+        return kind(actor=self.path, why=verdict.why, calls=seen.calls, kind=seen.kind, times=seen.times, **advice)
 
     def _advise(self, text: str) -> dict[str, str]:
         """Let the model read the guard's note: in the round's last result, or as a message where there is none."""
@@ -328,11 +328,14 @@ class Agent(Actor[Assignment, Report]):
 
     def learn(self, message: AssistantMessage) -> None:
         """A reply came: what it says of its size corrects the gauge."""
+        self._measure(message)
+        self.turn += 1
+
+    def _measure(self, message: AssistantMessage) -> None:
         if message.usage is not None and message.usage.total > 0:
             self._gauge = self._gauge.after_reply(message.usage)
         else:
             self._gauge = self._gauge.add_bytes(size_of(message))
-        self.turn += 1
 
     def chant_guard(self) -> ChantGuard | None:
         return ChantGuard() if self.guard is not None else None
@@ -350,20 +353,22 @@ class Agent(Actor[Assignment, Report]):
 
     def tool_context(self, call: ToolCall) -> ToolContext:
         """What the tool of one call may touch."""
-        run, path, id = self.run, self.path, call.id
+        run, id = self.run, call.id
 
-        def changed(file: str, before: bytes | None, after: bytes | None, diff: str) -> None:
+        def changed(path: str, before: bytes | None, after: bytes | None, diff: str) -> None:
             run.append(
-                FileChanged(actor=path, call_id=id, path=file, diff=diff, before=digest(before), after=digest(after))
+                FileChanged(
+                    actor=self.path, call_id=id, path=path, diff=diff, before=digest(before), after=digest(after)
+                )
             )
 
         return ToolContext(
             workspace=run.workspace,
             call_id=id,
-            actor=path,
-            output=lambda text: run.stream.publish_live(ToolOutput(actor=path, call_id=id, text=text)),
+            actor=self.path,
+            output=lambda text: run.stream.publish_live(ToolOutput(actor=self.path, call_id=id, text=text)),
             changed=changed,
-            report=lambda event: run.append(attrs.evolve(event, actor=path)),
+            report=lambda event: run.append(attrs.evolve(event, actor=self.path)),
             readable=self.permits.readable,
         )
 
@@ -437,6 +442,33 @@ class Agent(Actor[Assignment, Report]):
             self.run.append(ActorContinued(actor=self.path, by=by))
 
     # --- beginning and end ---------------------------------------------------------------------------------------
+
+    def restore(self, state: ActorState) -> None:
+        """Stand where an earlier process left this actor: history, round, steering messages, turn."""
+        self.conversation = self.conversation.replaced(state.history)
+        for message in self.conversation.messages:
+            if isinstance(message, AssistantMessage):
+                self._measure(message)
+            else:
+                self._gauge = self._gauge.add_bytes(size_of(message))
+        self.turn = state.turn
+        self._held = state.held
+        for path in state.children:
+            name, _, number = path.rpartition("/")[2].rpartition("-")
+            self.children[name] = max(self.children.get(name, 0), int(number))
+        for steer in state.steers.values():
+            self._steers.append((steer.id, steer.text, steer.by))
+            self.conversation = self.conversation.queue(UserMessage(steer.text, "steer"))
+        if calls := self.conversation.open_calls:
+            self.work = Round(
+                calls,
+                {id: result_of(call.finished) for id, call in state.calls.items() if call.finished is not None},
+                {id: call.finished.seconds for id, call in state.calls.items() if call.finished is not None},
+                requested=set(state.calls),
+                started={call.call_id for call in state.unclear_calls},
+            )
+        elif isinstance(self.conversation.next_step(), Finish):
+            self._note(GO_ON, "resume")
 
     def _begin(self, assignment: Assignment) -> None:
         self.run.live[self.path] = self

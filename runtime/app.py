@@ -25,8 +25,10 @@ from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
 from .journal.folder import RunFolder
 from .journal.interface import Journal
+from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .messages import JsonObject
 from .model import Provider
 from .models import ModelFlags, Models, default_model
 from .policy.decision import Ceiling, Mode
@@ -35,6 +37,7 @@ from .policy.rules import Permissions, RuleError, parse_permissions
 from .prices import models_from
 from .record import report_to_json
 from .report import Assignment, Report
+from .resume import take_over
 from .run import Run, RunSettings
 from .tools import Tool
 from .tools.registry import built_in
@@ -56,6 +59,35 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+
+    def as_json(self) -> JsonObject:
+        """What a resume needs beside the record itself; no key is among it."""
+        return {
+            "base_url": self.model.base_url,
+            "wire": self.model.wire,
+            "allow": list(self.allow),
+            "ask": list(self.ask),
+            "deny": list(self.deny),
+            "yes": self.yes,
+            "mode": self.mode,
+        }
+
+    @classmethod
+    def recorded(cls, started: RunStarted, *, yes: bool, headless: bool) -> RunOptions:
+        """The options a run on record was started with; `yes` may be added, `headless` is this process's own."""
+        kept = started.options
+        return cls(
+            agent=started.agent,
+            task=started.task,
+            model=ModelFlags(started.model, kept.get("base_url"), kept.get("wire")),
+            workspace=Path(started.workspace),
+            allow=tuple(kept.get("allow", ())),
+            ask=tuple(kept.get("ask", ())),
+            deny=tuple(kept.get("deny", ())),
+            yes=yes or bool(kept.get("yes")),
+            headless=headless,
+            mode=kept.get("mode", "default"),
+        )
 
 
 @attrs.frozen
@@ -167,26 +199,39 @@ class LiveRun:
                 agent = hire(run, root, None, None, limits)
                 async with Supervisor() as supervisor:
                     ref = await supervisor.start(ChildSpec(root, lambda: agent))
+                    if run.recovered is not None and (asked := run.recovered.cancel) is not None:
+                        agent.cancel(asked.by)
                     self._report = await ref.ask(Assignment(task))
             if self._report is not None:
                 run.append(RunFinished(report=report_to_json(self._report)))
         except ActorFailed as failed:
-            cause = failed.cause
-            if isinstance(cause, ElencoError):
-                self._error = cause
-            else:
+            if not isinstance(failed.cause, ElencoError):
                 raise
+            self._error = failed.cause
         finally:
             self._done.set()
 
 
+@attrs.frozen
+class Resumption:
+    """A run on record that goes on: its state, and the limits it goes on under."""
+
+    state: RunState
+    limits: Limits
+    changes: Mapping[str, str] = attrs.field(factory=dict[str, str])
+
+
 @asynccontextmanager
-async def open_run(ready: Plan, journal: Journal, id: str, folder: RunFolder | None = None) -> AsyncGenerator[LiveRun]:
+async def open_run(
+    ready: Plan, journal: Journal, id: str, folder: RunFolder | None = None, resumption: Resumption | None = None
+) -> AsyncGenerator[LiveRun]:
     """A run that works in the background of the block; leaving the block early cancels it.
 
     Raises JournalError. However the block is left, no task, connection or descriptor stays behind.
     """
     stream = LogStream(journal, clock=time.time)
+    options = ready.options
+    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
     run = Run(
         id=id,
         journal=journal,
@@ -198,33 +243,36 @@ async def open_run(ready: Plan, journal: Journal, id: str, folder: RunFolder | N
         workspace=ready.workspace,
         tools=ready.tools,
         settings=RunSettings(
-            ready.model,
-            Ceiling(mode=ready.options.mode, ask=ready.rules.ask, deny=ready.rules.deny, root=ready.workspace.root),
-            ready.rules,
-            ready.options.yes,
-            ready.options.headless,
-            time.strftime("%Y-%m-%d"),
+            ready.model, ceiling, ready.rules, options.yes, options.headless, time.strftime("%Y-%m-%d")
         ),
         chance=random.Random(),
     )
-    run.append(
-        RunStarted(
-            task=ready.options.task,
-            agent=ready.root.name,
-            model=ready.model,
-            limits=ready.limits.as_json(),
-            workspace=ready.workspace.root,
+    limits = ready.limits
+    if resumption is None:
+        run.append(
+            RunStarted(
+                task=options.task,
+                agent=ready.root.name,
+                model=ready.model,
+                limits=limits.as_json(),
+                workspace=ready.workspace.root,
+                options=options.as_json(),
+            )
         )
-    )
+    else:
+        limits = resumption.limits
+        take_over(run, resumption.state, limits, resumption.changes)
     live = LiveRun(run, folder)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run.deadlines.watch)
-            nursery.start_soon(live.work, ready.root.name, ready.options.task, ready.limits)
-            yield live
-            await live.report()
-            await journal.barrier()
-            nursery.cancel_scope.cancel()
+            nursery.start_soon(live.work, ready.root.name, options.task, limits)
+            try:
+                yield live
+                await live.report()
+                await journal.barrier()
+            finally:
+                nursery.cancel_scope.cancel()
     finally:
         stream.close()
         await ready.models.aclose()

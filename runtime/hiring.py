@@ -15,6 +15,7 @@ from .limits.limits import CHILD_DEFAULTS, Limits
 from .limits.loops import Guard, guard_settings
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
+from .resume import recall_spending, remember
 from .run import Run
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
@@ -49,12 +50,18 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         limits=bounds,
         hire=_hire,
     )
-    run.deadlines.start(path, parent.path if parent else None, bounds.timeout)
+    elapsed = recovered.elapsed if recovered else 0.0
+    run.deadlines.start(path, parent.path if parent else None, bounds.timeout, elapsed)
     tools = [*own_tools(run.tools, definition), *_delegates(run, agent)]
     if tools:
         tools.append(read_result_tool(run.results))
     toolbox = ToolBox(tools)
     agent.equip(toolbox, recovered.prompt if recovered else _system(run, agent, toolbox))
+    if recovered is not None and run.recovered is not None:
+        agent.restore(recovered)
+        recall_spending(run, run.recovered, recovered)
+        if agent.guard is not None:
+            remember(agent.guard, recovered.past, toolbox)
     return agent
 
 

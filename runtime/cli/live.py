@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 import trio
 
-from runtime.app import LiveRun, Plan, open_run
+from runtime.app import LiveRun, Plan, Resumption, open_run
 from runtime.errors import ElencoError
 from runtime.journal import index
 from runtime.journal.durable import open_journal
@@ -48,10 +48,11 @@ def start(ready: Plan, state_flag: str | None, shown: Shown) -> int:
     if state.note and not shown.quiet:
         print(state.note, file=sys.stderr)
     folder = create_run(state, random.Random())
-    return trio.run(_stay, ready, state, folder, shown)
+    return trio.run(stay, ready, state, folder, shown)
 
 
-async def _stay(ready: Plan, state: State, folder: RunFolder, shown: Shown) -> int:
+async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resumption: Resumption | None = None) -> int:
+    """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
     started = time.time()
     report: Report | None = None
     problem: ElencoError | None = None
@@ -60,7 +61,7 @@ async def _stay(ready: Plan, state: State, folder: RunFolder, shown: Shown) -> i
         async with open_journal(folder) as journal:
             await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, started))
             async with trio.open_nursery() as nursery:
-                async with open_run(ready, journal, folder.id, folder) as live:
+                async with open_run(ready, journal, folder.id, folder, resumption) as live:
                     nursery.start_soon(_on_signals, live)
                     if shown.json:
                         await nursery.start(json_lines, live)

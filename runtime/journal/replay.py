@@ -99,6 +99,10 @@ def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
     state.resumed += 1
     state.waiting = False
     state.cancel = None
+    state.finished = None
+    root = state.actors.get(state.root)
+    if root is not None and root.status != "running":
+        root.status, root.report = "running", None
     for actor in state.actors.values():
         actor.request = actor.cancel = None
 

@@ -1,0 +1,35 @@
+"""`elenco resume`: go on with a run that was interrupted, waits for a human, or stopped at a limit."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import trio
+
+from runtime.app import Resumption, RunOptions, plan
+from runtime.errors import JournalError
+from runtime.journal.folder import find_run, open_state
+from runtime.journal.lock import is_owned
+from runtime.journal.read import load
+from runtime.limits.limits import LIMIT_NAMES
+from runtime.resume import check_resumable, limits_after
+
+from .live import Shown, stay
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take a run over from its record and stay with it to its end. Raises ElencoError."""
+    state = open_state(arguments.state)
+    folder = find_run(state, arguments.run)
+    if is_owned(folder.lock):
+        raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow")
+    record = load(folder)
+    check_resumable(record, folder.id)
+    assert record.started is not None
+    changes = {name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None}
+    options = RunOptions.recorded(
+        record.started, yes=arguments.yes, headless=arguments.no_input or not sys.stdin.isatty()
+    )
+    resumption = Resumption(record, limits_after(record, changes), changes)
+    return trio.run(stay, plan(options), state, folder, Shown.of(arguments), resumption)
