@@ -25,6 +25,7 @@ from .database import BIG, Database
 from .folder import RunFolder
 from .interface import Clock, Publish, already_recorded, outcome_key
 from .lock import RunLock
+from .nursery import serving
 from .rows import Row, encode_body, ref_of
 
 TICK = 0.025
@@ -46,8 +47,13 @@ async def open_journal(folder: RunFolder, *, clock: Clock = time.time) -> AsyncG
         lock.release()
         raise
     try:
-        async with _serving(journal):
-            yield journal
+        async with serving() as nursery:
+            nursery.start_soon(journal.serve)
+            nursery.start_soon(journal.flush_lazily)
+            try:
+                yield journal
+            finally:
+                await journal.close()
     finally:
         # A writer that hangs in a commit keeps the lock: nobody else may write beside it.
         if journal.stopped:
@@ -218,24 +224,6 @@ def _why(error: Exception) -> str:
     if name.startswith("SQLITE_IOERR") or getattr(error, "errno", 0) == errno.EFBIG:
         return f"the disk refused it: a fault, a quota or a file size limit ({name or error})"
     return str(error)
-
-
-@asynccontextmanager
-async def _serving(journal: SqliteJournal) -> AsyncGenerator[None]:
-    try:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(journal.serve)
-            nursery.start_soon(journal.flush_lazily)
-            try:
-                yield
-            finally:
-                await journal.close()
-                nursery.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        # Neither task of ours raises, so what the body raised is all there is: it goes on as it was.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise
 
 
 class _Batch:

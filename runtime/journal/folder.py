@@ -71,8 +71,9 @@ class RunFolder:
         return self.path / "blobs"
 
     @property
-    def token(self) -> Path:
-        return self.path / "token"
+    def control(self) -> Path:
+        """While the run lives: where its control socket is, and the token commands must carry."""
+        return self.path / "control.json"
 
 
 def state_path(flag: str | None, env: Mapping[str, str], home: str | None) -> Path | None:
