@@ -204,6 +204,7 @@ class LiveRun:
                     self._report = await ref.ask(Assignment(task))
             if self._report is not None:
                 run.append(RunFinished(report=report_to_json(self._report)))
+            await run.journal.barrier()
         except ActorFailed as failed:
             if not isinstance(failed.cause, ElencoError):
                 raise
@@ -270,7 +271,6 @@ async def open_run(
             try:
                 yield live
                 await live.report()
-                await journal.barrier()
             finally:
                 nursery.cancel_scope.cancel()
     finally:

@@ -12,7 +12,7 @@ from runtime.app import LiveRun
 from runtime.events import Record
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
-from runtime.watch.line import line
+from runtime.watch.lines import line
 
 from .tree import changed_lines
 

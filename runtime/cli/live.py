@@ -20,6 +20,8 @@ from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run, open_state
 from runtime.record import report_to_json
 from runtime.report import Report
+from runtime.steering import Steering
+from runtime.watch.control import serve
 
 from . import closing
 from .follow import json_lines, progress
@@ -27,6 +29,8 @@ from .prompts import ask_on_terminal
 
 EXIT = {"completed": 0, "failed": 1, "stopped": 3, "cancelled": 130}
 WAITING = 4
+LAST_WORDS = 5.0
+"""Seconds that whoever reads our output has for what is left of it."""
 
 
 @attrs.frozen
@@ -61,16 +65,21 @@ async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resum
         async with open_journal(folder) as journal:
             await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, started))
             async with trio.open_nursery() as nursery:
-                async with open_run(ready, journal, folder.id, folder, resumption) as live:
-                    nursery.start_soon(_on_signals, live)
-                    if shown.json:
-                        await nursery.start(json_lines, live)
-                    elif not shown.quiet:
-                        await nursery.start(progress, live)
-                    if not ready.options.headless and not shown.json:
-                        nursery.start_soon(ask_on_terminal, live)
-                    report = await live.report()
-                    waiting = tuple(request.id for request in live.approvals.pending)
+                async with trio.open_nursery() as viewers:
+                    async with (
+                        open_run(ready, journal, folder.id, folder, resumption) as live,
+                        serve(live.stream, Steering(live), folder),
+                    ):
+                        nursery.start_soon(_on_signals, live)
+                        if shown.json:
+                            await viewers.start(json_lines, live)
+                        elif not shown.quiet:
+                            await viewers.start(progress, live)
+                        if not ready.options.headless and not shown.json:
+                            nursery.start_soon(ask_on_terminal, live)
+                        report = await live.report()
+                        waiting = tuple(request.id for request in live.approvals.pending)
+                    viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
                 nursery.cancel_scope.cancel()
     except* ElencoError as group:
         problem = _first(group)

@@ -115,9 +115,26 @@ def _tail(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="from_seq", metavar="SEQ", type=int, default=0)
 
 
-def _cancel(parser: argparse.ArgumentParser) -> None:
+def _of_actor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--actor", metavar="PATH", help="only this actor and what is below it")
+
+
+def _decision(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("id", metavar="ID", help="as the question shows it, such as a1")
+
+
+def _deny(parser: argparse.ArgumentParser) -> None:
+    _decision(parser)
+    parser.add_argument("--why", metavar="TEXT", help="the agent reads this")
+
+
+def _say(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("text", metavar="TEXT")
+    parser.add_argument("--actor", metavar="PATH", help="whom to tell (default: the root agent)")
+    parser.add_argument("--interrupt", action="store_true", help="cancel its running calls first")
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
@@ -164,8 +181,17 @@ COMMANDS: dict[str, Spec] = {
     "runs": (_runs, "List all runs, newest first.", "elenco runs"),
     "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
+    "approve": (_decision, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
+    "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
+    "say": (
+        _say,
+        "Tell an agent something; it reads it at its next step.",
+        'elenco say k7f2 "Only look in docs/"\nelenco say k7f2 "Stop" --actor coordinator/researcher-1 --interrupt',
+    ),
+    "hold": (_of_actor, "Let a live run, or one actor, stop before its next step.", "elenco hold k7f2"),
+    "continue": (_of_actor, "Let what was held go on.", "elenco continue k7f2"),
     "cancel": (
-        _cancel,
+        _of_actor,
         "Cancel a live run, or one actor of it.",
         "elenco cancel k7f2\nelenco cancel k7f2 --actor coordinator/researcher-1",
     ),
@@ -184,6 +210,9 @@ COMMANDS: dict[str, Spec] = {
         "elenco debug guard < steps.jsonl\nelenco debug stream < cases.jsonl",
     ),
 }
+
+
+STEERING = frozenset({"approve", "deny", "say", "hold", "continue", "cancel"})
 
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
@@ -207,11 +236,12 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     )
     fill(parser)
     parser.add_argument("--state", metavar="DIR", help="where runs are kept (or ELENCO_STATE)")
+    parser.set_defaults(command=name)
     found, rest = parser.parse_known_args(words[1:])
     if rest:
         flags = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
         raise UsageError(f"unknown flag '{rest[0]}'{did_you_mean(rest[0], flags)}  (elenco {name} --help)")
-    return _module(name), found
+    return _module("steer" if name in STEERING else name), found
 
 
 def _module(name: str) -> Command:
