@@ -17,12 +17,14 @@ K1 = 1.2
 B = 0.4
 HEADING_WEIGHT = 1.0
 PATH_WEIGHT = 0.5
+OPENING = 1.15
+FENCED = 0.85
 LEAST_WEIGHT = 0.5
 """What a word weighs at least: one that is in nearly every passage may still be what was asked about."""
 NAMED_FILE = 2.0
 """What the passages of a file count more whose name the question mentions."""
 
-LOW = 0.3
+LOW = 0.2
 """The rank of licences, lock files, change logs and test data."""
 
 _DATA = re.compile(r"(^|/)(cases|fixtures|testdata|corpus|corpora|vendor|third_party|node_modules|snapshots)/", re.I)
@@ -184,7 +186,16 @@ def _scores(
             if name in passage.text:
                 score += weight
         if covered:
-            yield passage, score * (0.4 + 0.6 * covered / total)
+            yield passage, score * (0.4 + 0.6 * covered / total) * _form(passage, terms)
+
+
+def _form(passage: Passage, terms: Sequence[Term]) -> float:
+    """A sentence is about what it begins with; a fenced example shows more than it tells."""
+    first = passage.text.lstrip()[:60]
+    if first.startswith(_FENCES):
+        return FENCED
+    opening = stems_in(" ".join(first.split()[:3]))
+    return OPENING if any(term.stem in opening for term in terms if term.weight == 1.0) else 1.0
 
 
 def _identifiers(terms: Sequence[Term], weights: Sequence[float]) -> list[tuple[str, float]]:
@@ -215,4 +226,5 @@ def _explains(passage: Passage) -> bool:
     return len(passage.text.split()) >= 8 and not first.startswith(_NO_PARAGRAPH)
 
 
-_NO_PARAGRAPH = ("```", "~~~", "|", "<", "[!", "![", "#!", "- ", "* ", "+ ")
+_FENCES = ("```", "~~~")
+_NO_PARAGRAPH = (*_FENCES, "|", "<", "[!", "![", "#!", "- ", "* ", "+ ")

@@ -20,6 +20,7 @@ FOUND_SHARE = 0.45
 """A best passage that covers less of the question's weight than this is no find."""
 LEAST_COUNT = 3
 """A word in fewer passages than this tells no more: one the files lack must not drown all others."""
+MOST_SUBJECTS = 6
 NEAR_LINES = 60
 
 _LIST_MARKS = ("|", "-", "*", "+")
@@ -27,14 +28,18 @@ _LIST_MARKS = ("|", "-", "*", "+")
 
 @attrs.frozen
 class Weights:
-    """What each word of a question tells. `total` is the sum of its subjects: other words only add to a share."""
+    """What each word of a question tells.
+
+    `total` is what the MOST_SUBJECTS heaviest subjects tell together: other words only add to a share, and nobody
+    answers a page of questions in one paragraph.
+    """
 
     each: Mapping[str, float]
     subjects: frozenset[str]
 
     @property
     def total(self) -> float:
-        return sum(self.each[stem] for stem in self.subjects)
+        return sum(sorted((self.each[stem] for stem in self.subjects), reverse=True)[:MOST_SUBJECTS])
 
     def share(self, stems: Iterable[str]) -> float:
         return sum(self.each[stem] for stem in stems) / self.total if self.subjects else 0.0

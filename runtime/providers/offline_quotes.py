@@ -80,7 +80,9 @@ def cut_quote(path: str, lines: Mapping[int, str], heading: str, weights: Mappin
     if PurePosixPath(path).suffix.lower() in _PROSE and not fenced:
         start, end, text = _prose([(number, lines[number]) for number in numbers], weights)
     else:
-        start, end, text = _code([(number, lines[number]) for number in numbers], weights)
+        above = stems_in(heading)
+        left = {stem: weight / 2 if stem in above else weight for stem, weight in weights.items()}
+        start, end, text = _code([(number, lines[number]) for number in numbers], left)
     return Quote(path, start, end, text, heading)
 
 
@@ -137,7 +139,7 @@ def _code(lines: Sequence[tuple[int, str]], weights: Mapping[str, float]) -> tup
             if len(window) < size or window[-1][0] - window[0][0] >= size + 1:
                 break
             inside = stems_in(" ".join(line for _, line in window))
-            value = sum(weight for stem, weight in weights.items() if stem in inside) - 0.35 * unit * (size - 1)
+            value = sum(weight for stem, weight in weights.items() if stem in inside) - 0.55 * unit * (size - 1)
             value += 0.4 * unit * any(_REMARK.match(line) for _, line in window)
             if value > best[0] + 1e-9:
                 best = (value, start, size)

@@ -80,9 +80,9 @@ async def test_golden_questions_are_answered(play: Play) -> None:
 
 
 async def test_questions_never_tuned_on_are_mostly_answered(play: Play) -> None:
-    """Of 16 questions nothing was tuned on, 12 are answered this way; the 4 others find nothing."""
+    """Of 16 questions nothing was tuned on, 13 are answered this way; the 4 others find nothing."""
     right, nothing = await hits(play, "heldout.yaml")
-    assert right >= 12
+    assert right >= 13
     assert 4 == nothing
 
 

@@ -110,4 +110,4 @@ async def test_no_match_is_an_answer(searcher: Searcher) -> None:
     """No match is an ordinary answer, with how often each word was met."""
     result = await searcher.result("zebra crossing")
     assert "No passage matches." in result.content
-    assert "Words: zebra 0, crossing 0; of 3 passages." in result.content or "zebra 0, crossing 0" in result.content
+    assert ["Words: zebra 0, crossing 0; of 4 passages.", "Searched 3 files."] == result.content.split("\n")[-2:]
