@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from runtime.messages import Usage
 
 from .amounts import COST, INPUT, OUTPUT, STEPS, TOKENS, Amounts
-from .budget import MIN_OUTPUT, Account, Left, Overrun, Remaining, Spent
+from .budget import Account, Left, Overrun, Remaining, Spent
 from .limits import LimitName
 from .price import Price, to_usd
 from .scope import Scope
@@ -80,7 +80,7 @@ def remaining(scope: Scope) -> Remaining:
     )
 
 
-def wrap_up_room(scope: Scope, price: Price | None, floor: int = MIN_OUTPUT) -> int:
+def wrap_up_room(scope: Scope, price: Price | None, floor: int) -> int:
     """Input tokens a last turn of this actor could have now beside `floor` of output; below zero where none fits."""
     most = scope.limits.max_steps
     room = _UNBOUNDED if most is None or scope.own_steps + scope.own_reserved_steps < most else -1

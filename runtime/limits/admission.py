@@ -56,9 +56,14 @@ def hold_amounts(history: int, result_cap: int, wrap_up_cap: int, price: Price |
     return amounts(1, history + result_cap, wrap_up_cap, price)
 
 
+def least_output(asker: Scope, output_cap: int) -> int:
+    """Tokens a last answer must have room for: never more than what was kept for it."""
+    return min(MIN_OUTPUT, output_cap, asker.hold[OUTPUT] or MIN_OUTPUT)
+
+
 def admit(asker: Scope, ask: Ask) -> Fit | tuple[Shortage, ...]:
     """The sizes a call may have now, or every limit that stands against it."""
-    floor = min(MIN_OUTPUT, ask.output_cap)
+    floor = least_output(asker, ask.output_cap) if ask.purpose == "wrap_up" else min(MIN_OUTPUT, ask.output_cap)
     room, rooms, base, slope, sizes = 0, list[_Room](), NONE, NONE, (0, 0)
     for sizes in _sizes(ask):
         base, slope = _need(ask, *sizes)

@@ -18,7 +18,8 @@ from runtime.errors import UsageError
 from runtime.messages import JsonObject, Usage
 
 from . import accounts
-from .admission import Fit, Shortage, admit
+from .admission import Fit, Shortage, admit, least_output
+from .amounts import STEPS
 from .budget import (
     MIN_OUTPUT,
     Account,
@@ -35,7 +36,7 @@ from .budget import (
 )
 from .limits import LimitName, Limits, changed, stop_reason
 from .openings import barred
-from .price import Price
+from .price import Price, to_pico
 from .reservation import Reservation, granted
 from .scope import Scope
 
@@ -138,6 +139,29 @@ class Ledger:
         scope.spend(used, usage, cost_usd is not None)
         return Settled(id, scope.path, usage, cost_usd, tuple(accounts.overruns(scope, used)))
 
+    def recall(
+        self,
+        path: str,
+        usage: Usage,
+        cost_usd: float | None,
+        *,
+        own_steps: int = 0,
+        steps: int = 0,
+        tool_calls: int = 0,
+        opened: int = 0,
+    ) -> None:
+        """Take over what an earlier process spent here; nothing is asked, for it is spent.
+
+        `own_steps` are replies of the actor itself, `steps` those of ended actors below it, `opened` their number.
+        """
+        scope = self._scopes[path]
+        pico = 0 if cost_usd is None else to_pico(cost_usd)
+        scope.spend((own_steps, usage.input, usage.output, usage.total, pico), usage, cost_usd is not None)
+        for each in scope.chain:
+            each.spent[STEPS] += steps
+            each.tool_calls += tool_calls
+            each.opened += opened
+
     def charge_unsettled(self) -> tuple[Settled, ...]:
         """Charge every call in flight in full: after a crash nobody knows how far it came."""
         return tuple(self.settle(id, None, replied=False) for id in list(self._calls))
@@ -157,7 +181,8 @@ class Ledger:
         One with what its reservation foresaw always fits. For what nobody foresaw, a long steering message say, this
         is the size to shorten the history to.
         """
-        return accounts.wrap_up_room(self._scopes[path], price, min(MIN_OUTPUT, output_cap))
+        scope = self._scopes[path]
+        return accounts.wrap_up_room(scope, price, least_output(scope, output_cap))
 
     # --- tool calls ----------------------------------------------------------------------------------------------
 
