@@ -60,14 +60,14 @@ class Arguments:
     def _faults(self, arguments: JsonObject) -> Iterator[str]:
         import re
 
-        from jsonschema.exceptions import SchemaError
+        from jsonschema.exceptions import SchemaError, UnknownType
         from referencing.exceptions import Unresolvable
 
         if self._validator is None:
             self._validator = _validator(self._schema)
         try:
             errors = sorted(self._validator.iter_errors(arguments), key=lambda error: [str(x) for x in error.path])
-        except (SchemaError, Unresolvable, re.error, RecursionError, TypeError, AttributeError):
+        except (SchemaError, UnknownType, Unresolvable, re.error, RecursionError, TypeError, AttributeError):
             return  # A broken schema proves nothing about the arguments; whoever wrote it checks them himself.
         seen: set[str] = set()
         for error in errors:

@@ -295,12 +295,15 @@ def _typed_dict(where: str, hint: Any, inside: tuple[Any, ...]) -> tuple[Schema,
     fields: list[_Field] = []
     for name, each in typing.get_type_hints(hint, include_extras=True).items():
         inner, noted = _without_annotated(each)
-        while typing.get_origin(inner) in (typing.Required, typing.NotRequired):
+        # The class knows its required keys only where its annotations were no strings.
+        required = name in hint.__required_keys__
+        while (origin := typing.get_origin(inner)) in (typing.Required, typing.NotRequired):
+            required = origin is typing.Required
             inner = typing.get_args(inner)[0]
         schema, convert = _schema(f"{where}.{name}", inner, inside)
         text = noted or told.get(name, "")
         described = {**schema, "description": text} if text else schema
-        fields.append(_Field(name, described, convert, name in hint.__required_keys__))
+        fields.append(_Field(name, described, convert, required))
     return _object(fields)
 
 

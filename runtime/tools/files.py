@@ -88,7 +88,7 @@ def read_file(ctx: ToolContext, path: str, start: int = 1, end: int | None = Non
     if start < 1 or (end is not None and end < start):
         raise ToolError(f"start={start}, end={end}: lines are counted from 1, and end is not before start")
     with ctx.workspace.open_read(path) as file:
-        return read_page(file, path, start, end)
+        return read_page(file, path, start, end, trio.from_thread.check_cancelled)
 
 
 @tool(effects="idempotent", paths={"path": "write"})

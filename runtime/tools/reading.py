@@ -6,11 +6,10 @@ Files of any size are read in pieces; a line of any length is never held whole.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 import attrs
-import trio
 
 from runtime.policy.beneath import shown
 
@@ -27,16 +26,23 @@ _PIECE_BYTES = 1_000_000
 _CHECK_EVERY = 10_000
 
 
-def read_page(file: IO[bytes], path: str, start: int = 1, end: int | None = None) -> str:
+def _go_on() -> None:
+    pass
+
+
+def read_page(
+    file: IO[bytes], path: str, start: int = 1, end: int | None = None, checkpoint: Callable[[], None] = _go_on
+) -> str:
     """Lines `start` to `end` (from 1, inclusive) of an open file, as many as fit on a page.
 
     The first line reads `PATH: lines A-B of TOTAL`, with notes in brackets on what is unusual, and where to go on if
-    the page ends before `end`; each further line is the number, a tab and the text.
+    the page ends before `end`; each further line is the number, a tab and the text. `checkpoint` is called now and then
+    and may raise to end it.
 
     Raises ToolError for binary data and for a start after the last line.
     """
     file, notes = _as_utf8(file, path)
-    page = _take(file, start, end)
+    page = _take(file, start, end, checkpoint)
     if not page.lines:
         if page.total == 0:
             return f"{plain(path)}: empty file"
@@ -99,7 +105,7 @@ class _Page:
     exact: bool
 
 
-def _take(file: IO[bytes], start: int, end: int | None) -> _Page:
+def _take(file: IO[bytes], start: int, end: int | None, checkpoint: Callable[[], None]) -> _Page:
     stop = start + MAX_LINES - 1 if end is None else min(end, start + MAX_LINES - 1)
     lines: list[_Line] = []
     chars = total = crlf = 0
@@ -117,17 +123,17 @@ def _take(file: IO[bytes], start: int, end: int | None) -> _Page:
             if total == stop:
                 break
         if total % _CHECK_EVERY == 0:
-            trio.from_thread.check_cancelled()
-    rest, rest_crlf, exact, rest_unended = _count_rest(file)
+            checkpoint()
+    rest, rest_crlf, exact, rest_unended = _count_rest(file, checkpoint)
     return _Page(lines, total + rest, crlf + rest_crlf, unended or rest_unended, exact)
 
 
-def _count_rest(file: IO[bytes]) -> tuple[int, int, bool, bool]:
+def _count_rest(file: IO[bytes], checkpoint: Callable[[], None]) -> tuple[int, int, bool, bool]:
     """Lines and CRLF ends in what is left, whether all of it was counted, and whether its last line has no end."""
     lines = crlf = seen = 0
     last = b"\n"
     while piece := file.read(_PIECE_BYTES):
-        trio.from_thread.check_cancelled()
+        checkpoint()
         lines += piece.count(b"\n")
         crlf += piece.count(b"\r\n")
         last = piece[-1:]

@@ -21,7 +21,7 @@ def shorten(text: str, limit: int, handle: str | None = None) -> str:
     """
     if len(text) <= limit:
         return text
-    room = max(0, limit - len(_marker(len(text), len(text), len(text), handle)))
+    room = max(0, limit - len(_marker(0, len(text), len(text), handle)) - len(str(len(text))))
     head_end = _line_end_before(text, room * 2 // 3)
     tail_start = _line_start_after(text, len(text) - (room - room * 2 // 3))
     return text[:head_end] + _marker(head_end, tail_start, len(text), handle) + text[tail_start:]
