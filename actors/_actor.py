@@ -64,8 +64,10 @@ class Inbox(Generic[M, R]):
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
 
-    def __len__(self) -> int:
-        return len(self._cell) + self._cell.in_line
+    @property
+    def waiting(self) -> int:
+        """How many messages `drain` would take."""
+        return self._cell.queued + self._cell.in_line
 
     @property
     def ref(self) -> ActorRef[M, R]:
@@ -101,6 +103,11 @@ Handler: TypeAlias = Callable[[M], Awaitable[R]]
 """A plain async function as an actor."""
 
 
+def _one_part_of_a_path(_spec: object, _field: object, name: str) -> None:
+    if not name or "/" in name:
+        raise ValueError(f"{name!r} cannot be an actor's name: it must be one part of a path, without a slash")
+
+
 @attrs.frozen
 class ChildSpec(Generic[M, R]):
     """How to make an actor, now and after a crash.
@@ -109,7 +116,7 @@ class ChildSpec(Generic[M, R]):
     `capacity` is the mailbox's, in messages; `grace` the clean-up's, in seconds.
     """
 
-    name: str = attrs.field(validator=attrs.validators.matches_re(r"[^/]+"))
+    name: str = attrs.field(validator=_one_part_of_a_path)
     factory: Callable[[], "Actor[M, R] | Handler[M, R]"]
     restart: Restart = Restart.NEVER
     capacity: int = attrs.field(default=64, validator=attrs.validators.ge(1))

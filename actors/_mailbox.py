@@ -180,7 +180,9 @@ class Mailbox(Node):
         self._line: deque[AnEnvelope] | None = None
         self._taker: Task | None = None
 
-    def __len__(self) -> int:
+    @property
+    def queued(self) -> int:
+        """How many messages have been accepted and not been taken."""
         return len(self._queue)
 
     @property

@@ -177,7 +177,7 @@ class ActorRef(Generic[M_contra, R_co]):
             path=cell.path,
             phase=cell.phase,
             working=cell.in_work is not None,
-            queued=len(cell),
+            queued=cell.queued,
             senders_in_line=cell.in_line,
             restarts=cell.restarts,
             waiting_for=cell.waiting_for,

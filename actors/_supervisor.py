@@ -37,7 +37,8 @@ class Supervisor:
     A child that crashes while it works for an asker fails that ask. What happens beside depends on its
     `Restart`. ON_CRASH: it and, by the strategy, its siblings are restarted with the same mailboxes; when the
     intensity is used up, the block is cancelled and raises RestartLimitReached. NEVER: it ends; if no asker has
-    heard of the error, the block is cancelled and raises ActorFailed, for no error may vanish.
+    heard of the error, the block is cancelled and raises ActorFailed, for no error may vanish. Once the block is
+    being left, crashes are told to askers and observers only.
 
     Opened by an actor (in `handle` or `lifespan`), it belongs to that actor: the children's paths begin with the
     actor's, the observers of the supervisors above see them too, and the waits go into the same graph. No
@@ -122,7 +123,9 @@ class Supervisor:
         self._owner = current.get()
         self._context = copy_context()
         self._observers = inherited.get() + self._own_observers
-        self._node.path = f"the supervisor in {self._owner.path}" if self._owner else "the outermost supervisor"
+        self._node.path = (
+            f"the supervisor in {self._owner.path}" if self._owner is not None else "the outermost supervisor"
+        )
         self._nursery = await self._nursery_block.__aenter__()
         self._body.__enter__()
         self._open = True
@@ -130,7 +133,7 @@ class Supervisor:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
+    ) -> None:
         self._open = False
         swallowed = False
         try:
@@ -148,7 +151,6 @@ class Supervisor:
                 finally:
                     del failure, error
             error.add_note(f"meanwhile: {failure}")
-        return swallowed
 
     async def _shut_down(self) -> None:
         try:
@@ -235,7 +237,7 @@ class Supervisor:
                 self._put_down(child)
         elif child.restart is Restart.NEVER:
             self._end(child, error)
-            if not cell.told:
+            if not cell.told and self._open:  # while closing it may only miss a sibling that has been stopped
                 self._fail(ActorFailed(cell.path, error))
         elif self._open:
             self._put_down(child)
