@@ -1,0 +1,80 @@
+"""`elenco runs`: every run of this machine, newest first, and what to type next."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+import attrs
+
+from runtime.journal.folder import open_state
+from runtime.journal.read import RunInfo, runs
+from runtime.limits.limits import count_text
+from runtime.models import OFFLINE
+
+from .table import columns
+
+HEAD = ("RUN", "STATE", "AGENT", "STEPS", "TOKENS", "COST", "WHEN", "TASK")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list. Raises JournalError for an index that cannot be read."""
+    found = runs(open_state(arguments.state))
+    if arguments.json:
+        for each in found:
+            print(json.dumps({**attrs.asdict(each.row), "state": each.status, "waits_for": list(each.waits_for)}))
+        return 0
+    if not found:
+        print('no runs yet: elenco run "What does this project do?"', file=sys.stderr)
+        return 0
+    now = time.time()
+    print(columns([HEAD, *(_row(each, now) for each in found)], last_width=48))
+    if hint := _hint(found):
+        print(f"next: {hint}", file=sys.stderr)
+    return 0
+
+
+def state_text(each: RunInfo) -> str:
+    """`stopped: loop`, `waiting: a1`, `completed`."""
+    if each.waits_for:
+        return f"waiting: {', '.join(each.waits_for)}"
+    return f"{each.status}: {each.row.reason}" if each.row.reason else each.status
+
+
+def when(seconds: float, now: float) -> str:
+    """How long ago, for a person."""
+    ago = max(0.0, now - seconds)
+    if ago < 60:
+        return "now"
+    if ago < 3600:
+        return f"{ago / 60:.0f} min ago"
+    if ago < 86_400:
+        return f"{ago / 3600:.0f} h ago"
+    return "yesterday" if ago < 172_800 else f"{ago / 86_400:.0f} days ago"
+
+
+def _row(each: RunInfo, now: float) -> tuple[str, ...]:
+    row = each.row
+    offline = row.model == OFFLINE
+    cost = "unknown" if row.cost_usd is None and row.ended else ("-" if not row.cost_usd else f"${row.cost_usd:.2f}")
+    return (
+        row.name or row.id,
+        state_text(each),
+        row.agent,
+        f"{row.steps}/{row.max_steps}" if row.max_steps else str(row.steps),
+        "-" if offline or not row.tokens else count_text(row.tokens),
+        "-" if offline else cost,
+        when(row.ended or row.started, now),
+        " ".join(row.task.split()),
+    )
+
+
+def _hint(found: list[RunInfo]) -> str:
+    waiting = next((each for each in found if each.waits_for), None)
+    words = [f"elenco approve {waiting.row.id} {waiting.waits_for[0]}"] if waiting is not None else []
+    interrupted = next((each for each in found if each.status == "interrupted"), None)
+    words.append(f"resume {interrupted.row.id}" if interrupted is not None else "resume RUN")
+    words += ["show RUN", "tail RUN --follow"]
+    return " · ".join(words)
