@@ -168,13 +168,11 @@ def _whole_characters(piece: bytes) -> bytes:
 
 def _decoded(lines: list[_Line]) -> tuple[list[str], str]:
     """The lines as text, all in the same encoding, the long ones cut."""
-    decoded = [decode_lines(line.head) for line in lines]
-    note = next((each.note for each in decoded if each.note), "")
-    texts = [line.head.decode("latin-1") for line in lines] if note else [each.text for each in decoded]
-    return [_cut(text, line.cut) for text, line in zip(texts, lines, strict=True)], note
+    decoded = decode_lines(b"\n".join(line.head for line in lines))
+    texts = decoded.text.replace("\0", "\N{REPLACEMENT CHARACTER}").split("\n")
+    return [_cut(text, line.cut) for text, line in zip(texts, lines, strict=True)], decoded.note
 
 
 def _cut(text: str, cut: int) -> str:
-    text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     rest = max(0, len(text) - MAX_LINE_CHARS) + cut
     return f"{text[:MAX_LINE_CHARS]} [... about {rest} more characters in this line]" if rest else text
