@@ -366,8 +366,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with suppress(KeyboardInterrupt):
+    try:
         trio.run(_serve_until_orphaned, options.port)
+    except* KeyboardInterrupt:
+        pass
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ whose bookkeeping costs more than the exchange itself, and suits one streamed re
 """
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
 from urllib.request import getproxies
 
@@ -16,7 +16,7 @@ import trio
 from .transport_connection import Timeouts as Timeouts
 from .transport_direct import DirectTransport as DirectTransport
 from .transport_direct import Stats as Stats
-from .transport_direct import TlsSettings
+from .transport_direct import TlsSettings as TlsSettings
 from .transport_proxies import proxy_for
 
 DEFAULT_TIMEOUTS = Timeouts()
@@ -24,6 +24,7 @@ DEFAULT_TIMEOUTS = Timeouts()
 # httpx's pool turns quadratic in connections kept alive; few of them keep a proxied run usable.
 _PROXIED_LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=30.0)
 _PORTS = {"http": 80, "https": 443}
+_WITH_BODY = ("POST", "PUT", "PATCH")
 _CLOSE_SECONDS = 2.0
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -39,7 +40,8 @@ def client(
 ) -> httpx.AsyncClient:
     """An httpx client over our pool, with proxies from the environment honoured and redirects not followed.
 
-    `verify` is httpx's: True (the system's or `SSL_CERT_FILE`'s certificates), False, or a TLS context.
+    `verify` is httpx's: True (its own certificates, or `SSL_CERT_FILE`'s), False, or a TLS context. The wait for the
+    head of a response is `timeouts.read` here: httpx knows no other.
     """
     return httpx.AsyncClient(
         transport=transport or RoutedTransport(verify=verify, trust_env=trust_env),
@@ -67,11 +69,12 @@ def open_stream(
 
     Raises `httpx.TransportError`. A cancelled block leaves no socket open.
     """
+    length = [(b"Content-Length", b"%d" % len(content))] if content or method in _WITH_BODY else []
     # Given a stream, httpx adds no headers of its own, which would cost five times as much as the rest.
     request = httpx.Request(
         method,
         url,
-        headers=[(b"Host", url.netloc), *headers, (b"Content-Length", b"%d" % len(content))],
+        headers=[(b"Host", url.netloc), *headers, *length],
         stream=httpx.ByteStream(content),
         extensions={"timeout": timeouts.extension()},
     )
@@ -147,7 +150,7 @@ class RoutedTransport(httpx.AsyncBaseTransport):
                 made = httpx.AsyncHTTPTransport(verify=context, proxy=proxy, limits=_PROXIED_LIMITS)
             except ImportError as error:
                 raise httpx.UnsupportedProtocol(f"a SOCKS proxy needs the package socksio: {error}") from error
-            except ValueError as error:
+            except (ValueError, httpx.InvalidURL) as error:
                 raise httpx.ProxyError(f"the proxy in the environment is not usable: {error}") from error
             self._proxied.setdefault(proxy, made)
         return self._proxied[proxy]
@@ -161,9 +164,9 @@ class RoutedTransport(httpx.AsyncBaseTransport):
 
 
 class _StockBody(httpx.AsyncByteStream):
-    """The stock transport's body, whose generator is closed before its connection is.
+    """The stock transport's body, whose generators are all ended before its connection is closed.
 
-    Left half-read it would be finalized later, by a task that no longer owns the socket.
+    Left half-read they would be finalized later, by a task that no longer owns the socket.
     """
 
     def __init__(self, stock: httpx.AsyncByteStream) -> None:
@@ -178,7 +181,9 @@ class _StockBody(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         with trio.move_on_after(_CLOSE_SECONDS, shield=True):
-            close: Callable[[], Awaitable[None]] | None = getattr(self._pieces, "aclose", None)
-            if close is not None:
-                await close()
+            # Closing the outer generator would leave the inner ones; a cancelled read ends them all.
+            with trio.CancelScope() as scope, suppress(httpx.TransportError):
+                scope.cancel()
+                async for _ in self._pieces:
+                    pass
             await self._stock.aclose()

@@ -226,6 +226,8 @@ class Connection:
             raise
 
     async def _receive(self) -> bytes:
+        if self._closed:
+            raise httpx.ReadError("the transport was closed")
         try:
             return await self._stream.receive()
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:

@@ -38,7 +38,9 @@ class TlsSettings:
         """The one context. Raises `OSError` (so `ssl.SSLError`) if the named certificates cannot be read."""
         async with self._lock:
             if self._context is None:
-                context = await trio.to_thread.run_sync(self._load)
+                context = self._verify
+                if not isinstance(context, ssl.SSLContext):
+                    context = await trio.to_thread.run_sync(self._load)
                 context.set_alpn_protocols(["http/1.1"])
                 self._context = context
             return self._context
@@ -167,11 +169,11 @@ class DirectTransport(httpx.AsyncBaseTransport):
     async def _open_stream(self, origin: Origin, seconds: float | None) -> NetworkStream:
         scheme, host, port = origin
         try:
+            context = await self._tls.context() if scheme == "https" else None
             with trio.CancelScope(deadline=deadline_in(seconds)):
-                if scheme == "http":
-                    return await self._connect(host, port)
-                context = await self._tls.context()
                 stream = await self._connect(host, port)
+                if context is None:
+                    return stream
                 try:
                     return await start_tls(stream, context, host)
                 except BaseException:

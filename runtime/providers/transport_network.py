@@ -153,13 +153,11 @@ class TlsStream:
                 return await self._flush()
 
     async def send(self, data: bytes) -> None:
+        written = 0
         try:
-            if len(data) <= _TLS_WRITE_BYTES:
-                self._tls.write(data)
-                return await self._flush()
             with memoryview(data) as view:
-                for start in range(0, len(view), _TLS_WRITE_BYTES):
-                    self._tls.write(view[start : start + _TLS_WRITE_BYTES])
+                while written < len(view):
+                    written += self._tls.write(view[written : written + _TLS_WRITE_BYTES])
                     await self._flush()
         except ssl.SSLError as error:
             raise trio.BrokenResourceError(str(error)) from error

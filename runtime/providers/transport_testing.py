@@ -14,10 +14,14 @@ import trio
 
 
 class MemoryNetwork:
-    """Connects clients to whoever accepts, under any host and port. Set `refuses` to fail each connect with it."""
+    """Connects clients to whoever accepts, under any host and port.
+
+    Set `refuses` to fail each connect with it; with `stalls` set, new connections take in nothing until told to.
+    """
 
     def __init__(self) -> None:
         self.refuses: OSError | None = None
+        self.stalls = False
         self.connected: list[tuple[str, int]] = []
         self._arriving, self._accepting = trio.open_memory_channel[MemoryPeer](math.inf)
 
@@ -28,6 +32,7 @@ class MemoryNetwork:
             raise self.refuses
         self.connected.append((host, port))
         stream = MemoryStream()
+        stream.is_stalled = self.stalls
         self._arriving.send_nowait(MemoryPeer(stream))
         return stream
 
