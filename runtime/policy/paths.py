@@ -367,7 +367,8 @@ def _mode_to_write(path: str, place: Place) -> int | None:
         check_new_name(path, place.name, first="/" not in place.path, folder=False)
         return None
     _regular(path, place.status)
-    if not os.access(place.name, os.W_OK, dir_fd=place.parent):
+    effective = os.access in os.supports_effective_ids
+    if not os.access(place.name, os.W_OK, dir_fd=place.parent, effective_ids=effective):
         raise PathError(path, "is write-protected", "failed")
     return stat.S_IMODE(place.status.st_mode) & 0o777
 
