@@ -82,6 +82,7 @@ async def _serve(cell: Cell, scope: trio.CancelScope, handle: Handler[object, ob
             while (envelope := await cell.take()) is not None:
                 cell.in_work = envelope
                 cell.answer(envelope, await handle(envelope.message))
+                del envelope  # an idle actor holds no message and no reply
     except Exception as error:
         cell.abandon(bare(error))
         raise

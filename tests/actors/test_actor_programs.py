@@ -63,9 +63,7 @@ class Program:
 
 def programs(*verbs: str) -> st.SearchStrategy[Program]:
     """Programs made of these verbs."""
-    step = st.builds(
-        Step, st.sampled_from(verbs), st.integers(0, ACTORS - 1), st.sampled_from([0, 0, 0, 1, 5])
-    )
+    step = st.builds(Step, st.sampled_from(verbs), st.integers(0, ACTORS - 1), st.sampled_from([0, 0, 0, 1, 5]))
     script = st.lists(step, max_size=3).map(tuple)
     return st.builds(
         Program,
@@ -150,7 +148,9 @@ class World:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self.ask, ref, step, message)
                     nursery.start_soon(
-                        self.tell, self.refs[(step.target + 1) % ACTORS], attrs.evolve(message, number=message.number + 1)
+                        self.tell,
+                        self.refs[(step.target + 1) % ACTORS],
+                        attrs.evolve(message, number=message.number + 1),
                     )
             case "delegate":
                 await self.delegate(ref, step, message)
