@@ -32,8 +32,11 @@ ENOUGH = 10_000
 
 @attrs.define
 class Figures:
-    """What a simulation saw. `largest_excess` is in tokens, over a token budget of a root; `allowed_then` is by how much
-    the calls then in flight had been underestimated."""
+    """What a simulation saw.
+
+    `largest_excess` is in tokens, over a token budget of a root; `allowed_then` is by how much the calls then in
+    flight had been underestimated.
+    """
 
     runs: int = 0
     calls: int = 0
@@ -289,7 +292,7 @@ class _Run:
 
 
 def cost_per_step(depth: int, steps: int) -> tuple[float, float]:
-    """Microseconds of CPU a step (reserve and settle) costs `depth` actors deep: over the first tenth, and over the last."""
+    """Microseconds of CPU a step (reserve and settle) costs `depth` actors deep: the first tenth's, and the last's."""
     ledger = Ledger()
     paths = ["/".join("a" * (level + 1)) for level in range(depth)]
     wide = Limits(max_steps=1 << 40, total_steps=1 << 40, token_budget=1 << 50, cost_budget=1e9)

@@ -82,6 +82,15 @@ def admit(asker: Scope, ask: Ask) -> Fit | tuple[Shortage, ...]:
     return (*short, *(Shortage("max_concurrent_calls", scope, 0, False) for scope in crowded))
 
 
+def kept(asker: Scope, ask: Ask) -> Amounts | None:
+    """What to hold for the last turn of an actor that stands before `ask`; None where not even the least fits."""
+    for sizes in _sizes(ask):
+        hold = hold_amounts(ask.input_tokens, *sizes, ask.price)
+        if all(room >= 0 for room, _, _ in _rooms(asker, ask, hold, NONE)):
+            return hold
+    return None
+
+
 def _sizes(ask: Ask) -> Iterator[tuple[int, int]]:
     """Result cap and wrap-up output to try, from generous to least: under pressure a round's results shrink with the
     reply, rather than ending an actor that could do smaller work."""

@@ -18,7 +18,7 @@ from runtime.errors import UsageError
 from runtime.messages import JsonObject, Usage
 
 from . import accounts
-from .admission import Fit, Shortage, admit, least_output
+from .admission import Fit, Shortage, admit, kept, least_output
 from .amounts import STEPS
 from .budget import (
     MIN_OUTPUT,
@@ -161,6 +161,18 @@ class Ledger:
             each.spent[STEPS] += steps
             each.tool_calls += tool_calls
             each.opened += opened
+
+    def keep(self, path: str, ask: Ask) -> bool:
+        """Hold enough for a last turn again, for an actor taken over from an earlier process; False where none fits.
+
+        `ask` is the turn it would ask for next. Without this a parent that waits would hold nothing until its own
+        next call, and its children could use up its last turn.
+        """
+        scope = self._scopes[path]
+        hold = kept(scope, ask)
+        if hold is not None:
+            scope.resize_hold(hold)
+        return hold is not None
 
     def charge_unsettled(self) -> tuple[Settled, ...]:
         """Charge every call in flight in full: after a crash nobody knows how far it came."""

@@ -63,7 +63,7 @@ def _check_number(instance: object, attribute: attrs.Attribute[float | None], va
     if value is None:
         return
     if (
-        isinstance(value, bool)
+        type(value) not in (int, float)
         or not math.isfinite(value)
         or value < 0
         or (value == 0 and attribute.name not in _MAY_BE_ZERO)

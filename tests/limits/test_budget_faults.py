@@ -35,7 +35,7 @@ def test_r17_a_limit_too_small_for_any_reply_spends_nothing() -> None:
 
 
 def test_r18_the_tree_stops_at_the_parents_limit() -> None:
-    """With five steps for the whole tree, a child with 90 of its own that loops is stopped, and the parent answers fifth."""
+    """With five steps for the whole tree, a looping child with 90 of its own is stopped; the parent answers fifth."""
     ledger = Ledger()
     ledger.open("r", None, Limits(total_steps=5))
     for path in ("r", "r/0"):

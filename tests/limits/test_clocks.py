@@ -67,7 +67,7 @@ def test_a_soft_deadline_leaves_time_for_the_last_turn() -> None:
 
 
 def test_a_child_ends_before_its_parent_must_wrap_up() -> None:
-    """The parent's last turn comes after the child's, so that partial work comes up; the deadline is still the parent's."""
+    """The parent's last turn comes after the child's, so that partial work comes up; it says whose it is."""
     clocks = team(60)
     assert Deadline(54.0, 48.0, "r", 60) == clocks.deadline("r/0", 0.0)
 

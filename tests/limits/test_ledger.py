@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from runtime.errors import UsageError
@@ -85,7 +84,7 @@ def test_total_steps_count_the_whole_tree() -> None:
 
 
 def test_the_output_cap_is_what_is_left_shared_among_those_who_could_call() -> None:
-    """Four idle siblings get about a quarter of what is left; a lone actor all of it; nobody more than was asked for."""
+    """Of four idle siblings one gets a quarter of what is left; a lone actor all of it; nobody more than it asked."""
     lone = tree(Limits(output_budget=9000))
     assert 9000 - 1024 == grant(lone, "r", Ask(10, 100_000)).output_cap
     four = tree(Limits(output_budget=9000), WIDE, WIDE, WIDE, WIDE)
@@ -161,7 +160,7 @@ def test_a_call_that_does_not_fit_waits_for_calls_in_flight_and_is_answered_when
     assert ("r/1",) == ledger.waiting
     ledger.settle(first.id, Usage(1000, 10))
     assert isinstance(ledger.reserve("r/1", Ask(1000, 2000)), Granted)
-    assert () == ledger.waiting
+    assert not ledger.waiting
 
 
 def test_a_call_is_refused_when_nobody_is_in_flight() -> None:
@@ -400,7 +399,7 @@ def test_calls_found_unsettled_after_a_crash_are_charged_in_full() -> None:
 
 
 def test_what_nobody_foresaw_is_told_in_tokens() -> None:
-    """After a long steering message the room of the last turn says how short the history must become; so short, it fits."""
+    """After a long steering message the last turn's room says how short the history must become; so short, it fits."""
     ledger = tree(Limits(token_budget=6000, cost_budget=0.02))
     call = grant(ledger, "r", Ask(1000, 300, PRICE, 500))
     ledger.settle(call.id, Usage(1000, 300))
@@ -432,11 +431,14 @@ def test_a_tree_has_one_root_and_each_path_once() -> None:
         ledger.open("x/0", "x", WIDE)
 
 
-@pytest.mark.parametrize("field", ["input_tokens", "output_cap", "result_cap"])
-def test_an_ask_below_nothing_is_refused(field: str) -> None:
-    """No call has fewer tokens than none."""
-    with pytest.raises(ValueError, match=field):
-        attrs.evolve(Ask(1, 1), **{field: -1})
+def test_an_ask_below_nothing_is_refused() -> None:
+    """No call has fewer tokens than none, and none a reply of none."""
+    with pytest.raises(ValueError, match="input_tokens"):
+        Ask(-1, 1)
+    with pytest.raises(ValueError, match="output_cap"):
+        Ask(1, 0)
+    with pytest.raises(ValueError, match="result_cap"):
+        Ask(1, 1, result_cap=-1)
 
 
 def test_a_last_turn_fits_however_many_siblings_are_idle() -> None:
@@ -482,3 +484,32 @@ def test_one_who_waits_in_two_scopes_is_overtaken_in_neither() -> None:
     ledger.close("r/0/0")
     assert isinstance(ledger.reserve("r/0/1", Ask(6000, 1000)), Granted)
     assert isinstance(ledger.reserve("r/1", Ask(10, 256)), Granted)
+
+
+def test_what_an_earlier_process_spent_is_taken_over() -> None:
+    """Sums told to a new ledger are those of the old one, live actors and ended ones alike."""
+    limits = Limits(token_budget=100_000, max_total_children=2)
+    old = tree(limits, WIDE, WIDE)
+    for path in ("r/1", "r/0", "r", "r/0"):
+        old.settle(grant(old, path, Ask(100, 300, PRICE)).id, Usage(90, 20, 5, 6, 7))
+        old.tool_calls(path)
+    old.close("r/1")
+    new = tree(limits, WIDE)
+    each = Usage(90, 20, 5, 6, 7)
+    cost = PRICE.cost(each)
+    new.recall("r", each, cost, own_steps=1, tool_calls=1)
+    new.recall("r", each, cost, steps=1, tool_calls=1, opened=1)
+    new.recall("r/0", each + each, 2 * cost, own_steps=2, tool_calls=2)
+    assert [old.spent(path) for path in ("r", "r/0")] == [new.spent(path) for path in ("r", "r/0")]
+    assert isinstance(new.open("r/2", "r", WIDE), Barred)
+
+
+def test_an_actor_taken_over_keeps_its_last_turn() -> None:
+    """After a restart a parent that waits holds its wrap-up again, in the size that fits."""
+    ledger = tree(Limits(token_budget=10_000), WIDE)
+    assert ledger.keep("r", Ask(1000, 500, result_cap=8000))
+    while isinstance(answer := ledger.reserve("r/0", Ask(300, 300)), Granted):
+        ledger.settle(answer.id, Usage(300, 300))
+    assert isinstance(ledger.reserve("r", Ask(1500, 4000, purpose="wrap_up")), Granted)
+    assert not tree(Limits(token_budget=1000)).keep("r", Ask(1000, 500))
+    assert not tree(Limits(max_steps=1, token_budget=900)).keep("r", Ask(1000, 500))

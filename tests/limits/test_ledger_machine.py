@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from runtime.limits.budget import Account, Ask, Barred, Granted, Opened, Refused, Wait
 from runtime.limits.ledger import Ledger
-from runtime.limits.limits import Limits
+from runtime.limits.limits import LimitName, Limits
 from runtime.limits.price import Price
 from runtime.messages import Usage
 
@@ -254,7 +254,8 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), more=st.integers(1, 5000))
     def raise_a_limit(self, data: st.DataObject, more: int) -> None:
         path = data.draw(st.sampled_from(self.live))
-        names = [account.name for account in self.ledger.accounts(path) if account.name != "cost_budget"]
+        names: list[LimitName] = [account.name for account in self.ledger.accounts(path)]
+        names = [name for name in names if name not in {"cost_budget"}]
         if names:
             name = data.draw(st.sampled_from(names))
             before = self.ledger.limits(path).get(name)

@@ -26,10 +26,16 @@ from runtime.limits.limits import (
 )
 
 numbers = st.none() | st.integers(1, 1000)
+
+
+def _limits(source: str, values: dict[str, Any]) -> Limits:
+    return Limits(**values).said_by(source)
+
+
 some_limits = st.builds(
-    lambda source, values: Limits(**values).said_by(source),
+    _limits,
     st.sampled_from(["--flag", "agents/a.md", "elenco.yaml", ""]),
-    st.fixed_dictionaries({name: numbers for name in LIMIT_NAMES}),
+    st.fixed_dictionaries(dict.fromkeys(LIMIT_NAMES, numbers)),
 )
 
 
@@ -74,6 +80,7 @@ def test_limits_of_a_newer_version_are_left_out() -> None:
         ("token_budget", "many"),
         ("max_depth", -1),
         ("timeout", 0),
+        ("timeout", "long"),
         ("timeout", float("inf")),
         ("cost_budget", float("nan")),
         ("cost_budget", -0.01),
@@ -81,8 +88,9 @@ def test_limits_of_a_newer_version_are_left_out() -> None:
 )
 def test_what_can_be_no_limit_is_refused_by_name(name: str, value: Any) -> None:
     """A wrong value is an error that names the limit and the value."""
-    with pytest.raises((ValueError, TypeError), match=name if not isinstance(value, str) else "."):
-        Limits(**{name: value})
+    values: dict[str, Any] = {name: value}
+    with pytest.raises(ValueError, match=name):
+        Limits(**values)
 
 
 def test_depth_width_tools_and_money_may_be_none_at_all() -> None:
