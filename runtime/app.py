@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
+import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import attrs
 import trio
 
 from actors import ActorFailed, ChildSpec, Supervisor
 
-from . import config as settings
-from .cast import Cast, find
-from .config import Config
+from .cast import Cast
 from .deadlines import Deadlines
 from .definitions import Definition
-from .errors import ElencoError, UsageError
-from .events import CancelRequested, RunFinished, RunStarted
+from .errors import ElencoError, UsageError, first_of
+from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
 from .journal.folder import RunFolder
@@ -28,12 +25,14 @@ from .journal.interface import Journal
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
-from .messages import JsonObject
+from .messages import Usage
 from .model import Provider
-from .models import ModelFlags, Models, default_model
-from .policy.decision import Ceiling, Mode
+from .models import Models
+from .outline import RunOptions as RunOptions
+from .outline import outline, refuse_unknown
+from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
-from .policy.rules import Permissions, RuleError, parse_permissions
+from .policy.rules import Permissions
 from .prices import models_from
 from .record import report_to_json
 from .report import Assignment, Report
@@ -42,52 +41,6 @@ from .run import Run, RunSettings
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
-
-
-@attrs.frozen(kw_only=True)
-class RunOptions:
-    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them."""
-
-    agent: str = "coordinator"
-    task: str
-    model: ModelFlags = ModelFlags()
-    workspace: Path = attrs.field(factory=Path.cwd)
-    limits: Limits = Limits()
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    yes: bool = False
-    headless: bool = False
-    mode: Mode = "default"
-
-    def as_json(self) -> JsonObject:
-        """What a resume needs beside the record itself; no key is among it."""
-        return {
-            "base_url": self.model.base_url,
-            "wire": self.model.wire,
-            "allow": list(self.allow),
-            "ask": list(self.ask),
-            "deny": list(self.deny),
-            "yes": self.yes,
-            "mode": self.mode,
-        }
-
-    @classmethod
-    def recorded(cls, started: RunStarted, *, yes: bool, headless: bool) -> RunOptions:
-        """The options a run on record was started with; `yes` may be added, `headless` is this process's own."""
-        kept = started.options
-        return cls(
-            agent=started.agent,
-            task=started.task,
-            model=ModelFlags(started.model, kept.get("base_url"), kept.get("wire")),
-            workspace=Path(started.workspace),
-            allow=tuple(kept.get("allow", ())),
-            ask=tuple(kept.get("ask", ())),
-            deny=tuple(kept.get("deny", ())),
-            yes=yes or bool(kept.get("yes")),
-            headless=headless,
-            mode=kept.get("mode", "default"),
-        )
 
 
 @attrs.frozen
@@ -107,31 +60,26 @@ class Plan:
 
 def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str, Provider] | None = None) -> Plan:
     """Look at files, flags and keys; nothing is started and nothing written. Raises UsageError, DefinitionError."""
-    if not options.workspace.is_dir():
-        raise UsageError(f"the workspace {options.workspace} is no folder")
-    user = settings.user_folder()
-    here = settings.load(options.workspace / "elenco.yaml", "elenco.yaml")
-    own = settings.load(user / "config.yaml", str(user / "config.yaml")) if user is not None else Config()
-    cast = find(options.workspace)
-    root = cast.get(options.agent)
-    everybody = cast.closure(options.agent)
-    model = default_model(options.model, here.model or own.model, os.environ)
+    given = dict(providers or {})
+    seen = outline(options, given)
+    here, own = seen.here, seen.user
     models = Models(
         options.model,
         {**own.providers, **here.providers},
         {**models_from(own.models, own.path), **models_from(here.models, here.path)},
-        given=providers,
+        given=given,
     )
     limits = tightest(
         options.limits,
-        limits_of(root),
+        limits_of(seen.root),
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
     known = {tool.name: tool for tool in (*built_in(), *map(_given, tools))}
-    for member in everybody:
+    for member in seen.members:
+        refuse_unknown(seen.cast, member, tools=known)
         own_tools(known, member)
-        ref = models.resolve(member.model or model)
+        ref = models.resolve(member.model or seen.model)
         if ref.price is None and needs_price(limits, limits_of(member)):
             raise UsageError(
                 f"cost_budget cannot be kept: no price is known for {ref.full_name}; "
@@ -141,24 +89,12 @@ def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str
         workspace = Workspace(options.workspace)
     except PathError as error:
         raise UsageError(str(error)) from error
-    return Plan(options, cast, root, limits, model, models, _rules(options, here, own), known, workspace)
+    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace)
 
 
 def _given(tool: Tool) -> Tool:
     """A tool handed over in code: when it changes nothing and names no paths, its author has answered for it."""
     return attrs.evolve(tool, private=True) if tool.read_only and not tool.paths else tool
-
-
-def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:
-    """The rules of the whole run: flags and settings together, deny before ask before allow."""
-    try:
-        found = parse_permissions(options.allow, options.ask, options.deny, origin="flag")
-        for config in (here, own):
-            written = config.permissions
-            found += parse_permissions(written.allow, written.ask, written.deny, origin=config.path)
-    except RuleError as error:
-        raise UsageError(str(error)) from None
-    return found
 
 
 class LiveRun:
@@ -206,11 +142,17 @@ class LiveRun:
                 run.append(RunFinished(report=report_to_json(self._report)))
             await run.journal.barrier()
         except ActorFailed as failed:
-            if not isinstance(failed.cause, ElencoError):
-                raise
-            self._error = failed.cause
+            self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
         finally:
             self._done.set()
+
+    def _broken(self, cause: BaseException) -> ElencoError:
+        """A fault of ours: one line for the person, the traceback for the record."""
+        text = f"{type(cause).__name__}: {cause}"
+        self.run.append(Warned(text="".join(traceback.format_exception(cause))))
+        report = Report("failed", "", Usage(), None, 0, detail=text)
+        self.run.append(RunFinished(report=report_to_json(report)))
+        return ElencoError(f"a fault of Elenco's own ended the run: {text}  (elenco show {self.id} has the traceback)")
 
 
 @attrs.frozen

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, one_of, parse, text
-from .wire import WIRES, WireName
+
+if TYPE_CHECKING:
+    from .wire import WireName
 
 KEYS = (
     "model",
@@ -111,6 +113,8 @@ def _limits(value: Value) -> Caps:
 
 
 def _providers(value: Value) -> Mapping[str, ProviderConfig]:
+    from .wire import WIRES
+
     found: dict[str, ProviderConfig] = {}
     for key, entry in value.pairs():
         fields = Fields[Any](entry, ("base_url", "wire", "key_env"), [])

@@ -62,6 +62,10 @@ class Deadlines:
         self.clocks.change(path, timeout)
         self._wake.set()
 
+    def elapsed(self, path: str) -> float:
+        """Seconds on the actor's clock."""
+        return round(self.clocks.elapsed(path, trio.current_time()), 3)
+
     def idle(self, path: str) -> bool:
         """Whether nobody in this subtree does anything but wait for a human."""
         return not self.clocks.runs(path)

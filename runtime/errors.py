@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TypeVar
 
 import attrs
 
@@ -58,6 +59,17 @@ class Cancelled(ElencoError):
     """The run was cancelled from outside."""
 
     exit_code = 130
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+def first_of(error: BaseException, kind: type[E]) -> E | None:
+    """The first exception of that kind in a group, however deep; the exception itself if it is no group."""
+    if isinstance(error, kind):
+        return error
+    inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return next((found for each in inside if (found := first_of(each, kind)) is not None), None)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -338,10 +338,13 @@ class MessageSent(Event):
 
 @attrs.frozen(kw_only=True)
 class MessageReceived(Event):
+    """A message reached its actor: it enters the history, or is the result of `call_id` that awaited it."""
+
     type: ClassVar[str] = "message.received"
     id: str
     sender: str
     text: str
+    call_id: str = ""
 
 
 @attrs.frozen(kw_only=True)

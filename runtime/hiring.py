@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from .agent import Agent
+from .background import await_tool, start_tool
 from .context.prompt import listing, render, system_parts
 from .definitions import Caps, Definition
 from .errors import DefinitionError, Fault, NotHired, did_you_mean
 from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
-from .limits.loops import Guard, guard_settings
+from .limits.loops import guard_settings
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
-from .resume import recall_spending, remember
+from .resume import recall_spending
 from .run import Run
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
@@ -30,7 +31,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     """
     definition = run.cast.get(name)
     recovered = run.recovered.child_of(parent.path if parent else None, call_id) if run.recovered else None
-    path = recovered.path if recovered else _path(definition, parent)
+    path = recovered.path if recovered else (parent.family.next_path(name) if parent else name)
     bounds = limits or limits_of(definition).or_else(CHILD_DEFAULTS)
     opened = run.gate.ledger.open(path, parent.path if parent else None, bounds)
     if isinstance(opened, Barred):
@@ -46,7 +47,6 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         parent=parent,
         model=model,
         permits=_permits(run, definition, parent),
-        guard=guard_of(definition),
         limits=bounds,
         hire=_hire,
     )
@@ -56,12 +56,12 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     if tools:
         tools.append(read_result_tool(run.results))
     toolbox = ToolBox(tools)
-    agent.equip(toolbox, recovered.prompt if recovered else _system(run, agent, toolbox))
+    agent.equip(
+        toolbox, recovered.prompt if recovered else _system(run, agent, toolbox), guard_settings(definition.loops)
+    )
     if recovered is not None and run.recovered is not None:
-        agent.restore(recovered)
+        agent.restore(run.recovered, recovered)
         recall_spending(run, run.recovered, recovered)
-        if agent.guard is not None:
-            remember(agent.guard, recovered.past, toolbox)
     return agent
 
 
@@ -88,19 +88,6 @@ def limits_from(caps: Caps, source: str) -> Limits:
     return Limits(**attrs.asdict(caps)).said_by(source)
 
 
-def guard_of(definition: Definition) -> Guard | None:
-    """The loop guard an agent works under: on by default."""
-    found = guard_settings(definition.loops)
-    return None if found.off else Guard(found)
-
-
-def _path(definition: Definition, parent: Agent | None) -> str:
-    if parent is None:
-        return definition.name
-    number = parent.children[definition.name] = parent.children.get(definition.name, 0) + 1
-    return f"{parent.path}/{definition.name}-{number}"
-
-
 def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
     written = definition.permissions
     try:
@@ -113,8 +100,11 @@ def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
 
 
 def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
-    for name in agent.definition.subagents:
-        yield delegate_tool(agent, run.cast.get(name))
+    children = [run.cast.get(name) for name in agent.definition.subagents]
+    yield from (delegate_tool(agent, child) for child in children)
+    yield from (start_tool(agent, child) for child in children)
+    if children:
+        yield await_tool(agent)
 
 
 def _system(run: Run, agent: Agent, toolbox: ToolBox) -> tuple[str, ...]:

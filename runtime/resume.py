@@ -7,13 +7,11 @@ from collections.abc import Mapping
 
 from .errors import UsageError
 from .events import BudgetSettled, LimitsChanged, RunResumed
-from .journal.state import ActorState, PastNote, PastStep, RunState
+from .journal.state import ActorState, RunState
 from .limits.limits import Limits, changed
-from .limits.loops import CallSeen, Flags, Guard, StepSeen
 from .messages import Usage
 from .record import usage_to_json
 from .run import Run
-from .tools import ToolBox
 
 
 def check_resumable(state: RunState, id: str) -> None:
@@ -70,28 +68,3 @@ def recall_spending(run: Run, state: RunState, actor: ActorState) -> None:
                 tool_calls=below.tool_calls,
                 opened=1,
             )
-
-
-def remember(guard: Guard, past: list[PastStep | PastNote], toolbox: ToolBox) -> None:
-    """Show the guard again what it saw, so that it goes on where it stood."""
-    begin = next((each.at for each in past if isinstance(each, PastStep)), 0.0)
-    for entry in past:
-        match entry:
-            case PastNote(event=event):
-                guard.note(event)
-            case PastStep():
-                calls = tuple(
-                    CallSeen(
-                        call.name, call.arguments, call.result, call.is_error, call.seconds, _flags(toolbox, call.name)
-                    )
-                    for call in entry.calls
-                )
-                guard.observe(StepSeen(text=entry.text, calls=calls, at=entry.at - begin))
-    guard.note("resume")
-
-
-def _flags(toolbox: ToolBox, name: str) -> Flags:
-    tool = toolbox.get(name)
-    if tool is None:
-        return Flags(read_only=True)
-    return Flags(read_only=tool.read_only, mutates=tool.mutates, poll=tool.poll)

@@ -7,21 +7,32 @@ from typing import TYPE_CHECKING
 import attrs
 import trio
 
+from .errors import JournalError, first_of
 from .events import PermissionDecided, ToolFinished, ToolRequested, ToolStarted
-from .messages import JsonObject, ToolCall, ToolResult
+from .limits.estimate import byte_length
+from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
 from .record import images_to_json
+from .stop import Stop
 from .tools import Problem, Tool, rounds
-from .turn import Stop
+from .tools.results import shorten
 
 if TYPE_CHECKING:
     from .agent import Agent
 
+LEAST_BYTES = 120
+NOTE_BYTES = 1200
+"""Kept for what the guard and the wrap-up may have to say after a round."""
+
 
 @attrs.define(eq=False)
 class Round:
-    """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost."""
+    """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost.
+
+    `cap` is what all results together may add to the history, in estimated tokens.
+    """
 
     calls: tuple[ToolCall, ...]
+    cap: int
     results: dict[str, ToolResult] = attrs.Factory(dict[str, ToolResult])
     seconds: dict[str, float] = attrs.Factory(dict[str, float])
     partial: dict[str, str] = attrs.Factory(dict[str, str])
@@ -68,10 +79,20 @@ async def run_round(me: Agent, work: Round) -> None:
             if len(batch) == 1:
                 await _perform(me, work, ready[batch[0].id])
                 continue
-            with me.idle():
-                async with trio.open_nursery() as nursery:
-                    for call in batch:
-                        nursery.start_soon(_busily, me, work, ready[call.id])
+            with me.activity.idle():
+                await _together(me, work, [ready[call.id] for call in batch])
+
+
+async def _together(me: Agent, work: Round, batch: list[Ready]) -> None:
+    try:
+        async with trio.open_nursery() as nursery:
+            for entry in batch:
+                nursery.start_soon(_busily, me, work, entry)
+    except BaseExceptionGroup as group:
+        # A journal that cannot be written is all a call may raise; it goes up as it is.
+        if (fault := first_of(group, JournalError)) is not None:
+            raise fault from None
+        raise
 
 
 def close_round(me: Agent, work: Round, reason: str) -> None:
@@ -84,7 +105,7 @@ def close_round(me: Agent, work: Round, reason: str) -> None:
 
 
 async def _busily(me: Agent, work: Round, entry: Ready) -> None:
-    with me.busy():
+    with me.activity.busy():
         await _perform(me, work, entry)
 
 
@@ -98,7 +119,7 @@ def _prepare(me: Agent, work: Round, call: ToolCall) -> Ready | None:
     if isinstance(arguments, Problem):
         refuse(arguments.text)
         return None
-    if me.guard is not None and (refusal := me.guard.precheck(call.name, arguments)) is not None:
+    if (refusal := me.alerts.precheck(call.name, arguments)) is not None:
         refuse(refusal.why, "refused")
         return None
     if (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
@@ -139,7 +160,7 @@ async def _permit(me: Agent, entry: Ready) -> JsonObject | ToolResult:
         return entry.arguments
     if decision.verdict == "deny":
         return ToolResult(call.id, call.name, f"denied by rule {decision.rule} ({decision.by})", "refused")
-    with me.idle():
+    with me.activity.idle():
         why = f"{decision.rule} ({decision.by})"
         answer = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why)
     if answer.decision == "allow":
@@ -165,7 +186,20 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
     )
 
 
+def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:
+    """The result within its share of what the round may add: what others left of theirs is there for it."""
+    used = sum(byte_length(each.content) + FRAME_BYTES for each in work.results.values())
+    share = max(LEAST_BYTES, (work.cap * 2 - NOTE_BYTES - used) // max(1, len(work.open)) - FRAME_BYTES)
+    size = byte_length(result.content)
+    if size <= share:
+        return result
+    handle = me.run.results.keep(result.call_id, result.content)
+    characters = max(LEAST_BYTES // 4, len(result.content) * share // size)
+    return attrs.evolve(result, content=shorten(result.content, characters, handle))
+
+
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
+    result = _fitting(me, work, result)
     work.results[result.call_id] = result
     work.seconds[result.call_id] = seconds
     me.run.append(

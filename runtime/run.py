@@ -75,7 +75,7 @@ class Run:
     def check_waiting(self) -> None:
         """Note that every live actor waits for a human; with nobody there to ask, the process may end."""
         pending = self.approvals.pending
-        if not pending or any(agent.works for agent in self.live.values()):
+        if not pending or any(agent.activity.works for agent in self.live.values()):
             self.waiting = False
             return
         if not self.waiting:

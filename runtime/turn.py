@@ -24,19 +24,10 @@ from .messages import AssistantMessage, ToolCall, Usage, assign_call_ids
 from .model import Delta, ModelRequest, ProviderError, Reply
 from .providers.retry import GiveUp, Retry, decide
 from .record import calls_to_json, parts_to_json, usage_to_json
-from .report import StopReason
+from .stop import Stop
 
 if TYPE_CHECKING:
     from .agent import Agent
-
-
-@attrs.frozen
-class Stop:
-    """Why an actor must end now; the wrap-up turn is asked for where one is due."""
-
-    reason: StopReason
-    detail: str
-    wrap_up: bool = True
 
 
 class StreamCut(Exception):
@@ -86,13 +77,14 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
                 attempt=attempt,
                 output_cap=grant.output_cap,
                 estimate=grant.input_tokens,
+                elapsed=run.deadlines.elapsed(me.path),
             )
         )
         await run.journal.barrier()
         try:
             return await _attempt(me, request, grant, purpose)
         except ProviderError as error:
-            verdict = decide(error, attempt, run.chance.random(), me.seconds_left())
+            verdict = decide(error, attempt, run.chance.random(), run.deadlines.left(me.path))
             match verdict:
                 case Retry(wait=wait):
                     run.append(
@@ -124,7 +116,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
 async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Purpose) -> AssistantMessage | Stop:
     run = me.run
     shown = Shown()
-    chant = me.chant_guard()
+    chant = me.alerts.chant_guard()
 
     def emit(deltas: Sequence[Delta]) -> None:
         shown.any = True
@@ -142,7 +134,7 @@ async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Pu
     except StreamCut as cut:
         _settle(me, grant, _guess(grant, shown), None, replied=True)
         run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=str(cut)))
-        me.cut_off("".join(shown.text))
+        me.cut_text = "".join(shown.text)
         return Stop("loop", str(cut))
     except ProviderError as error:
         partial = error.partial
@@ -192,7 +184,7 @@ def _accept(
             parts=parts_to_json(message),
         )
     )
-    me.learn(message)
+    me.turn += 1
     return message
 
 

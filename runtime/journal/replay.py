@@ -215,7 +215,7 @@ def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
 def _message_received(state: RunState, event: MessageReceived, record: Record) -> None:
     state.undelivered.pop(event.id, None)
     actor = state.actors.get(event.actor)
-    if actor is not None and state.histories:
+    if actor is not None and state.histories and not event.call_id:
         actor.history.append(message_of(event))
 
 

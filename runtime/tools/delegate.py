@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors import ActorFailed, ChildSpec, Supervisor
-from runtime.errors import NotHired
-from runtime.policy.subjects import AgentSubject
+from runtime.messages import JsonObject
 from runtime.report import Assignment, Report
 
 from ._tool import Output, Tool, ToolContext, ToolError
@@ -19,47 +18,49 @@ PREFIX = "delegate_to_"
 
 
 def delegate_tool(parent: Agent, child: Definition) -> Tool:
-    """The tool `delegate_to_<child>` of this very parent; every call works with a new, empty child."""
+    """The tool `delegate_to_<child>` of this very parent; every call works with a new, empty child.
+
+    The same ask to the same child while one is at work joins it: both calls get the one report.
+    """
 
     async def run(ctx: ToolContext, task: str) -> Output:
-        try:
-            agent = parent.hire(child.name, parent, ctx.call_id)
-        except NotHired as refused:
-            raise ToolError(str(refused)) from refused
-        try:
-            async with Supervisor() as supervisor:
-                ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
-                with parent.idle(agent.path):
-                    report = await ref.ask(Assignment(task, ctx.call_id))
-        except ActorFailed as failed:
-            raise ToolError(f"{agent.path} crashed: {failed.cause}") from failed
-        return output(agent.path, report)
+        return await parent.family.ask(child.name, task, ctx.call_id)
 
     when = f" {child.when_to_use}" if child.when_to_use else ""
     return Tool(
         name=f"{PREFIX}{child.name}",
         description=f"{child.description}{when} Gives back its report. A new call starts with an empty memory.",
-        parameters={
-            "type": "object",
-            "properties": {
-                "task": {
-                    "type": "string",
-                    "description": "Everything it must know: it sees nothing of this conversation.",
-                }
-            },
-            "required": ["task"],
-            "additionalProperties": False,
-        },
+        parameters=task_schema(),
         run=run,
         effects="idempotent",
         progress=False,
         delegates=True,
-        subject=lambda _: AgentSubject(f"{PREFIX}{child.name}", child.name),
+        subject=parent.family.subject(child.name, f"{PREFIX}{child.name}"),
     )
 
 
+async def delegate(parent: Agent, agent: Agent, assignment: Assignment) -> Output:
+    """A child's report as the result of the call that sent it; the parent rests meanwhile."""
+    try:
+        with parent.activity.idle(agent.path):
+            report = await call_child(agent, assignment)
+    except ActorFailed as failed:
+        raise ToolError(f"{agent.path} crashed: {failed.cause}") from failed
+    return output(agent.path, report)
+
+
+async def call_child(agent: Agent, assignment: Assignment) -> Report:
+    """Run a child in a supervisor block of its own: one cancel ends its whole subtree, its crash is ours to hear.
+
+    Raises ActorFailed. A cancelled call leaves the child's `cancelled` report on record.
+    """
+    async with Supervisor() as supervisor:
+        ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
+        return await ref.ask(assignment)
+
+
 def output(path: str, report: Report) -> Output:
-    """A child's report as the result of the call that sent it."""
+    """A child's report as its parent's model reads it."""
     name = path.rpartition("/")[2]
     match report.status:
         case "completed":
@@ -70,3 +71,17 @@ def output(path: str, report: Report) -> Output:
             head = f"{name} {status}: {report.detail}" if report.detail else f"{name} {status}"
     text = f"{head}\n\nIts partial work:\n{report.text}" if report.text else f"{head}. It left no partial work."
     return Output(text, is_error=report.status != "stopped")
+
+
+def task_schema() -> JsonObject:
+    return {
+        "type": "object",
+        "properties": {
+            "task": {
+                "type": "string",
+                "description": "Everything it must know: it sees nothing of this conversation.",
+            }
+        },
+        "required": ["task"],
+        "additionalProperties": False,
+    }

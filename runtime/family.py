@@ -1,0 +1,84 @@
+"""One actor's children: hired through its tools, asked once for the same thing, counted by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+import trio
+
+from .errors import NotHired
+from .messages import JsonObject
+from .policy.subjects import AgentSubject, Subject
+from .report import Assignment
+from .tools import Output, ToolError
+from .tools.delegate import delegate
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
+
+
+@attrs.define(eq=False)
+class Asked:
+    """An ask that is at work; `result` is set before `ended`, and stays None if the ask was cancelled."""
+
+    path: str
+    result: Output | None = None
+    ended: trio.Event = attrs.Factory(trio.Event)
+
+
+class Family:
+    """The children of `parent`. `names` counts how many of each agent there have been."""
+
+    def __init__(self, parent: Agent, hire: Hire) -> None:
+        self._parent = parent
+        self._hire = hire
+        self._asks: dict[tuple[str, str], Asked] = {}
+        self._names: dict[str, int] = {}
+
+    def next_path(self, agent: str) -> str:
+        number = self._names[agent] = self._names.get(agent, 0) + 1
+        return f"{self._parent.path}/{agent}-{number}"
+
+    def recall(self, paths: list[str]) -> None:
+        """Children of an earlier process keep their numbers."""
+        for path in paths:
+            agent, _, number = path.rpartition("/")[2].rpartition("-")
+            self._names[agent] = max(self._names.get(agent, 0), int(number))
+
+    def hire(self, agent: str, call_id: str) -> Agent:
+        """A child with its place in the ledger. Raises ToolError where depth or width forbid it."""
+        try:
+            return self._hire(agent, self._parent, call_id)
+        except NotHired as refused:
+            raise ToolError(str(refused)) from refused
+
+    async def ask(self, agent: str, task: str, call_id: str) -> Output:
+        """The report of a new child, or of the one that is at work on the very same task.
+
+        Raises ToolError. A cancelled ask ends the child it began; whoever joined it asks anew.
+        """
+        key = (agent, " ".join(task.split()))
+        while (asked := self._asks.get(key)) is not None:
+            with self._parent.activity.idle(asked.path):
+                await asked.ended.wait()
+            if asked.result is not None:
+                return attrs.evolve(
+                    asked.result, text=f"(The same ask was already at work; its report:)\n{asked.result.text}"
+                )
+        child = self.hire(agent, call_id)
+        asked = self._asks[key] = Asked(child.path)
+        try:
+            asked.result = await delegate(self._parent, child, Assignment(task, call_id))
+            return asked.result
+        finally:
+            del self._asks[key]
+            asked.ended.set()
+
+    def subject(self, agent: str, tool: str) -> Callable[[JsonObject], Subject]:
+        """What a call of a delegating tool is about, for the permission rules."""
+        subject = AgentSubject(tool, agent)
+        return lambda _: subject

@@ -1,0 +1,72 @@
+"""An actor's conversation as it grows: each message recorded, its size on the gauge, steering messages kept in line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from .conversation import Conversation
+from .events import NoteAdded, SteerReceived
+from .limits.estimate import Gauge
+from .messages import AssistantMessage, Message, UserMessage, size_of
+from .model import ToolSpec
+from .run import Run
+
+
+class History:
+    """What an actor has heard and said. `conversation` is the value; `gauge` estimates the next request's size."""
+
+    def __init__(self, run: Run, path: str) -> None:
+        self.conversation = Conversation()
+        self.gauge = Gauge()
+        self._run = run
+        self._path = path
+        self._steers: list[SteerReceived] = []
+
+    def measure_prompt(self, system: Sequence[str], tools: Iterable[ToolSpec]) -> None:
+        """Put on the gauge what stands before the messages."""
+        for part in system:
+            self.gauge = self.gauge.add(part)
+        for spec in tools:
+            self.gauge = self.gauge.add(json.dumps(spec.parameters)).add(spec.name + spec.description)
+
+    def add(self, message: Message) -> None:
+        """One more message. Raises HistoryError where it may not stand."""
+        self.conversation = self.conversation.add(message)
+        if isinstance(message, AssistantMessage) and message.usage is not None and message.usage.total > 0:
+            self.gauge = self.gauge.after_reply(message.usage)
+        else:
+            self.gauge = self.gauge.add_bytes(size_of(message))
+
+    def note(self, text: str, why: str) -> None:
+        """A message of the runtime's own."""
+        self._run.append(NoteAdded(actor=self._path, text=text, why=why))
+        self.add(UserMessage(text, "note"))
+
+    def steer(self, id: str, text: str, by: str, interrupt: bool) -> None:
+        """Record a human's message and keep it until the running round has all its results."""
+        steer = SteerReceived(actor=self._path, id=id, text=text, by=by, interrupt=interrupt)
+        self._run.append(steer)
+        self._keep(steer)
+
+    def admit_steers(self) -> bool:
+        """Let the waiting messages enter, if none waits for a result; whether any did."""
+        if not self._steers or self.conversation.open_calls:
+            return False
+        for steer in self._steers:
+            self._run.append(SteerReceived(actor=self._path, id=steer.id, text=steer.text, by=steer.by, entered=True))
+            self.gauge = self.gauge.add(steer.text)
+        self._steers.clear()
+        self.conversation = self.conversation.take_queued()
+        return True
+
+    def restore(self, messages: Iterable[Message], steers: Iterable[SteerReceived]) -> None:
+        """Take over what an earlier process recorded. Raises HistoryError for a record that breaks the invariant."""
+        for message in messages:
+            self.add(message)
+        for steer in steers:
+            self._keep(steer)
+
+    def _keep(self, steer: SteerReceived) -> None:
+        self._steers.append(steer)
+        self.conversation = self.conversation.queue(UserMessage(steer.text, "steer"))

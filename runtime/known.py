@@ -1,0 +1,147 @@
+"""The models one can name: which providers need no settings, which model is meant where none is named.
+
+Cheap to import, so that a mistyped name is told before anything slow is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from .config import ProviderConfig
+    from .wire import WireName
+
+OFFLINE = "offline/extract"
+BUILT_IN = ("offline", "scripted")
+
+
+@attrs.frozen
+class Known:
+    """A provider that needs no settings: its wire, the variable its key is in, the model taken where none is named."""
+
+    wire: WireName
+    key_env: str | None
+    default: str | None = None
+
+
+KNOWN: Mapping[str, Known] = {
+    "anthropic": Known("anthropic-messages", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
+    "openai": Known("openai-chat", "OPENAI_API_KEY", "gpt-5.1"),
+    "openrouter": Known("openai-chat", "OPENROUTER_API_KEY", "anthropic/claude-sonnet-4.5"),
+    "deepseek": Known("openai-chat", "DEEPSEEK_API_KEY"),
+    "mistral": Known("openai-chat", "MISTRAL_API_KEY"),
+    "groq": Known("openai-chat", "GROQ_API_KEY"),
+    "xai": Known("openai-chat", "XAI_API_KEY"),
+    "gemini": Known("openai-chat", "GEMINI_API_KEY"),
+    "azure": Known("openai-chat", "AZURE_OPENAI_API_KEY"),
+    "ollama": Known("openai-chat", None),
+    "vllm": Known("openai-chat", None),
+    "llamacpp": Known("openai-chat", None),
+    "lmstudio": Known("openai-chat", None),
+}
+DEFAULT_ORDER = ("anthropic", "openai", "openrouter")
+
+
+@attrs.frozen
+class ModelFlags:
+    """What the command line says about models."""
+
+    model: str | None = None
+    base_url: str | None = None
+    wire: WireName | None = None
+
+
+@attrs.frozen
+class Place:
+    """Where a model is asked, as far as names, flags and settings tell; `base_url` None leaves it to the provider.
+
+    `base_from` and `key_from` name the flag, file or variable that said so.
+    """
+
+    provider: str
+    model: str
+    wire: WireName
+    base_url: str | None
+    base_from: str
+    key: str | None = attrs.field(repr=False)
+    key_from: str
+
+
+def default_model(flags: ModelFlags, config_model: str | None, environment: Mapping[str, str]) -> str:
+    """The run's model: the flag, the settings, the first provider with a key, else the offline one."""
+    if flags.model:
+        return flags.model
+    if flags.base_url:
+        raise UsageError("--base-url needs the model's name as well: --model NAME")
+    if config_model:
+        return config_model
+    for name in DEFAULT_ORDER:
+        known = KNOWN[name]
+        if known.key_env and environment.get(known.key_env):
+            return f"{name}/{known.default}"
+    return OFFLINE
+
+
+def split_name(full_name: str, flags: ModelFlags) -> tuple[str, str]:
+    """Provider and model. Raises UsageError for what names none, unless a base URL says whom to ask."""
+    provider, slash, model = full_name.partition("/")
+    if slash and provider and model:
+        return provider, model
+    if flags.base_url:
+        return "server", full_name
+    near = f"; did you mean '{full_name.rstrip('/')}/NAME'?" if full_name.rstrip("/") in KNOWN else ""
+    raise UsageError(f"'{full_name}' names no model: write PROVIDER/MODEL{near}  (elenco models)")
+
+
+def place_of(
+    full_name: str,
+    flags: ModelFlags,
+    configured: Mapping[str, ProviderConfig],
+    environment: Mapping[str, str],
+    where: str = "--model",
+) -> Place:
+    """Where a model of a provider over HTTP is asked. Raises UsageError: no such provider, no key."""
+    provider, model = split_name(full_name, flags)
+    known, own = KNOWN.get(provider), configured.get(provider)
+    if known is None and own is None and flags.base_url is None:
+        names = [*KNOWN, *configured, *BUILT_IN]
+        raise UsageError(f"unknown provider '{provider}' in {where}{did_you_mean(provider, names)}  (elenco models)")
+    base_url = flags.base_url or (own.base_url if own is not None else None)
+    base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None else "")
+    key_env = key_variable(provider, own)
+    key = environment.get(key_env) if key_env else None
+    if known is not None and known.key_env and not key and base_url is None:
+        raise UsageError(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
+    wire = flags.wire or (own.wire if own is not None else None) or (known.wire if known is not None else "openai-chat")
+    return Place(provider, model, wire, base_url, base_from, key or None, key_env or "")
+
+
+def key_variable(provider: str, own: ProviderConfig | None) -> str | None:
+    """The variable a provider's key is looked for in, None for one that needs no key."""
+    if own is not None and own.key_env:
+        return own.key_env
+    known = KNOWN.get(provider)
+    if known is not None:
+        return known.key_env
+    return f"{provider.upper().replace('-', '_').replace('.', '_')}_API_KEY"
+
+
+def check_name(
+    full_name: str,
+    flags: ModelFlags,
+    configured: Mapping[str, ProviderConfig],
+    environment: Mapping[str, str],
+    where: str = "--model",
+) -> None:
+    """Whether the model can be asked, as far as can be told at once. Raises UsageError."""
+    provider, model = split_name(full_name, flags)
+    if provider == "offline":
+        if model != "extract":
+            raise UsageError(f"unknown model '{full_name}'; the offline one is {OFFLINE}")
+    elif provider != "scripted":
+        place_of(full_name, flags, configured, environment, where)
