@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -15,8 +16,8 @@ from actors import ActorFailed, ChildSpec, Supervisor
 from .cast import Cast
 from .deadlines import Deadlines
 from .definitions import Definition
-from .errors import ElencoError, UsageError
-from .events import CancelRequested, RunFinished, RunStarted
+from .errors import ElencoError, UsageError, first_of
+from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
 from .journal.folder import RunFolder
@@ -24,6 +25,7 @@ from .journal.interface import Journal
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .messages import Usage
 from .model import Provider
 from .models import Models
 from .outline import RunOptions as RunOptions
@@ -140,11 +142,17 @@ class LiveRun:
                 run.append(RunFinished(report=report_to_json(self._report)))
             await run.journal.barrier()
         except ActorFailed as failed:
-            if not isinstance(failed.cause, ElencoError):
-                raise
-            self._error = failed.cause
+            self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
         finally:
             self._done.set()
+
+    def _broken(self, cause: BaseException) -> ElencoError:
+        """A fault of ours: one line for the person, the traceback for the record."""
+        text = f"{type(cause).__name__}: {cause}"
+        self.run.append(Warned(text="".join(traceback.format_exception(cause))))
+        report = Report("failed", "", Usage(), None, 0, detail=text)
+        self.run.append(RunFinished(report=report_to_json(report)))
+        return ElencoError(f"a fault of Elenco's own ended the run: {text}  (elenco show {self.id} has the traceback)")
 
 
 @attrs.frozen
