@@ -67,6 +67,7 @@ class Assembly(ABC):
         error = self.error or self.fault()
         if error is None:
             return self.reply()
+        self.error = error
         error.partial = self.reply()
         raise error
 

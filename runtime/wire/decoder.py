@@ -129,9 +129,9 @@ class Decoder:
             value = json.loads(body.removeprefix(_BOM))
         except (ValueError, RecursionError):
             return False
-        error = error_object(value)
-        if is_object(value) and (error is None or value.get("error") is None) and self._assembly.whole(value, []):
+        if is_object(value) and self._assembly.whole(value, []):
             return True
+        error = error_object(value)
         if error is not None:
             self._assembly.fail(error)
         else:

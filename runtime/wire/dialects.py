@@ -13,12 +13,13 @@ import attrs
 class Dialect:
     """One kind of server.
 
-    `wire` is the one it speaks best. `output_cap` is how it spells the most tokens a reply may have. `reasoning` is how thinking is asked for, `replay`
-    whether it takes its own readable reasoning back. `schema` is what it can be made to answer in. `cache` is how a
-    prompt is marked for reuse: Anthropic's `markers` in the blocks, a `key` beside the prompt, one `automatic` mark,
-    or nothing. `call_ids` nine: Mistral takes exactly nine letters and digits; without `user_after_tool` it refuses a
-    user message right behind results. `raw_arguments`: broken arguments may go back as they came. `own_model_only`:
-    opaque blocks go back to the model they came from, as behind a router, or where the maker binds them to it.
+    `wire` is the one it speaks best. `output_cap` is how it spells the most tokens a reply may have. `reasoning` is how
+    thinking is asked for, `replay` whether it takes its own readable reasoning back. `schema` is what it can be made to
+    answer in. `cache` is how a prompt is marked for reuse: Anthropic's `markers` in the blocks, a `key` beside the
+    prompt, one `automatic` mark, or nothing. `call_ids` nine: Mistral takes exactly nine letters and digits; without
+    `user_after_tool` it refuses a user message right behind results. `raw_arguments`: broken arguments may go back as
+    they came. `own_model_only`: opaque blocks go back only to the model they came from, as behind a router, or where
+    the maker binds them to it.
     """
 
     name: str

@@ -13,8 +13,11 @@ from typing import Any
 from .shapes import is_list, is_object
 from .surrogates import repaired
 
-LEVELS = 96
-"""Schemas deeper than this are cut: providers' own bounds are near, and so is what validators can walk."""
+LEVELS = 100
+"""Deeper schemas are cut."""
+
+CUT_TO = 40
+"""Where they are cut: below what validators can walk from any stack, and above what a model would ever fill in."""
 
 MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -82,8 +85,9 @@ _LOOKAROUND = re.compile(r"(?<!\\)(?:\\\\)*\(\?<?[=!]")
 class Repair:
     """Walks a schema and notes, for a person, everything it had to change."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Any = None) -> None:
         self.notes: list[str] = []
+        self._levels = CUT_TO if depth_of(schema) > LEVELS else LEVELS
 
     def node(self, node: Any, path: str, depth: int) -> dict[str, Any] | bool:
         """A node fit to be sent. `path` tells a person where it stands."""
@@ -92,8 +96,8 @@ class Repair:
         if not is_object(node):
             self._note(path, "is no schema and now takes anything")
             return {}
-        if depth > LEVELS:
-            self._note(path, f"is more than {LEVELS} levels deep and now takes anything")
+        if depth > self._levels:
+            self.notes.append(f"it is more than {LEVELS} levels deep, and below {CUT_TO} of them takes anything")
             return {}
         fixed: dict[str, Any] = {}
         for key, value in node.items():
@@ -291,6 +295,25 @@ class Repair:
 
 
 _DROP: Any = object()
+
+
+def depth_of(schema: Any) -> int:
+    """How many schemas stand within one another, without recursion."""
+    deepest = 0
+    todo = [(schema, 0)]
+    while todo:
+        node, depth = todo.pop()
+        if not is_object(node):
+            continue
+        deepest = max(deepest, depth)
+        for key, value in node.items():
+            if key in MAPS and is_object(value):
+                todo.extend((below, depth + 1) for below in value.values())
+            elif is_list(value) and (key in LISTS or key == "items"):
+                todo.extend((below, depth + 1) for below in value)
+            elif key in SINGLES or key == "additionalItems":
+                todo.append((value, depth + 1))
+    return deepest
 
 
 def _compiles(pattern: str) -> bool:

@@ -68,11 +68,13 @@ def prepare(schema: Any) -> PreparedSchema:
         return PreparedSchema("quarantine", None, "the schema is no JSON object")
     if (strange := _no_json(schema)) is not None:
         return PreparedSchema("quarantine", None, f"the schema holds {strange}, which is no JSON")
-    repair = Repair()
+    notes: list[str] = []
     try:
-        top = flattened(schema, repair.notes)
+        top = flattened(schema, notes)
     except Unusable as error:
         return PreparedSchema("quarantine", None, str(error))
+    repair = Repair(top)
+    repair.notes.extend(notes)
     fixed = repair.node(top, "", 0)
     assert isinstance(fixed, dict)  # an object stays one
     fixed.setdefault("properties", {})
