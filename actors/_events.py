@@ -24,7 +24,10 @@ class Started:
 
 @attrs.frozen
 class Crashed:
-    """The actor raised `error`; a `Started` (with one more restart) or an `Ended` follows."""
+    """The actor raised `error`; a `Started` (with one more restart) or an `Ended` follows.
+
+    Whoever keeps `error` keeps its traceback, and with that the actor: note its text instead.
+    """
 
     path: str
     error: BaseException

@@ -193,7 +193,7 @@ class Mailbox(Node):
     @property
     def has_place(self) -> bool:
         """Whether a message would be accepted without waiting."""
-        return len(self._queue) < self.capacity and not self._line
+        return len(self._queue) < self.capacity
 
     def refusal(self) -> ActorStopped:
         """What the sender of a message to a closed mailbox gets."""
@@ -201,7 +201,7 @@ class Mailbox(Node):
 
     def put(self, envelope: AnEnvelope) -> None:
         """Give it a place, or a place in line."""
-        if len(self._queue) < self.capacity and not self._line:
+        if len(self._queue) < self.capacity:  # then nobody is in line: who is gets each place as it falls free
             envelope.stage = Stage.ACCEPTED
             self._queue.append(envelope)
             if self._taker is not None:

@@ -39,8 +39,8 @@ class ActorRef(Generic[M_contra, R_co]):
     """A reference to an actor that takes M and answers R; it stays valid through restarts and after the end.
 
     Who is asking is known by itself: a call made while an actor handles a message, also from a task started
-    there, counts as that actor's. If it has to wait for somebody who is himself waiting for the caller, it is
-    refused with WaitCycle instead.
+    there, counts as that actor's; one made by a background task of its lifespan counts as nobody's. If it has to
+    wait for somebody who is himself waiting for the caller, it is refused with WaitCycle instead.
     """
 
     __slots__ = ("__weakref__", "_cell")

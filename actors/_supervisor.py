@@ -170,6 +170,7 @@ class Supervisor:
             for child in tuple(self._children.values()):
                 if child.cell.phase is Phase.DOWN:
                     self._end(child, None)
+            self._crashed.clear()
             if self._owner is not None:
                 self._owner.release(self._node)
                 self._owner = None

@@ -219,7 +219,7 @@ def run(program: Program) -> World:
     return world
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(programs("ask", "tell", "request", "both", "delegate", "pause"))
 def test_without_crashes_every_program_ends_and_every_message_is_handled_once(program: Program) -> None:
     """Asks and tells in any mix end: a circle is refused, all else answered; each told message is handled once."""
@@ -232,7 +232,7 @@ def test_without_crashes_every_program_ends_and_every_message_is_handled_once(pr
         assert numbers == sorted(numbers)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     programs("ask", "tell", "request", "both", "delegate", "pause", "hurried ask", "hurried tell", "cancel", "crash")
 )
@@ -263,7 +263,7 @@ class Fault:
     child: int
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.builds(Fault, st.sampled_from([0.0, 0.5, 1.0, 3.0]), st.integers(0, 2)), max_size=12),
     st.sampled_from(Strategy),

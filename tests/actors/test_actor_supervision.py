@@ -549,6 +549,33 @@ async def test_control_c_ends_a_supervised_program() -> None:
     assert log == ["+a", "-a"]
 
 
+def test_control_c_while_the_block_is_left_cancels_everybody_at_once() -> None:
+    """A KeyboardInterrupt in the middle of an orderly end cancels all that is left, and still nobody survives it."""
+    log: list[str] = []
+
+    @trio.lowlevel.enable_ki_protection
+    def press() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    class Interrupting(Member):
+        @asynccontextmanager
+        async def lifespan(self) -> AsyncGenerator[None]:
+            yield
+            press()
+            await trio.sleep(0.01)
+            self.log.append("cleaned up")
+
+    async def main() -> None:
+        async with no_task_survives():
+            async with Supervisor() as supervisor:
+                await supervisor.start(member("a", log))
+                await supervisor.start(ChildSpec("b", lambda: Interrupting("b", log)))
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    assert sorted(log) == ["+a", "-a", "cleaned up"]
+
+
 async def test_an_exit_inside_an_actor_ends_the_program() -> None:
     """SystemExit out of an actor is not a crash to restart from: it comes out of the block; its asker is told."""
     log: list[str] = []

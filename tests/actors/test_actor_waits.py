@@ -58,7 +58,7 @@ class Waits(RuleBasedStateMachine):
 
 
 TestWaits = Waits.TestCase
-TestWaits.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestWaits.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
 def test_waiting_for_oneself_is_the_shortest_cycle() -> None:
