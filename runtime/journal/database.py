@@ -75,7 +75,7 @@ class Database:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            raise damaged(path, error) from error
+            raise JournalError(f"cannot open the journal {path}: {error}") from error
         except JournalError:
             if connection is not None:
                 connection.close()

@@ -199,11 +199,13 @@ class SqliteJournal:
             seen = oldest
 
     async def close(self) -> None:
-        """Write the rest and end the writer's thread; shielded, and bounded by CLOSING seconds."""
+        """Write the rest and end the writer's thread; shielded, and bounded by CLOSING seconds. Raises JournalError."""
         try:
-            with trio.move_on_after(CLOSING, shield=True):
+            with trio.move_on_after(CLOSING, shield=True) as bound:
                 if self._failure is None:
                     await self.barrier()
+            if bound.cancelled_caught:
+                raise JournalError(f"the last commit to {self._folder.journal} took longer than {CLOSING:g} s")
         finally:
             self._failure = self._failure or "the journal is closed"
             self._serving.cancel()

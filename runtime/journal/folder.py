@@ -123,6 +123,7 @@ def create_run(state: State, rng: random.Random) -> RunFolder:
         folder = state.run(new_run_id(rng, length))
         try:
             folder.path.mkdir(0o700, parents=True)
+            _sync(state.runs)
         except FileExistsError:
             length = min(length + 1, 12)
             continue
@@ -194,6 +195,15 @@ def _ours(path: Path) -> Path:
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(errno.EPERM, "it is not a private folder of yours", str(path))
     return path
+
+
+def _sync(path: Path) -> None:
+    # Else a power loss could take the whole folder, whatever was synced inside.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _home_of_user() -> str | None:

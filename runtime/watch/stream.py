@@ -280,7 +280,8 @@ class Reader:
         Raises JournalError. A cancelled call loses nothing.
         """
         stream = self._stream
-        await trio.lowlevel.checkpoint()
+        if self._cursor < stream.end or self._backlog is not None or stream.closed:
+            await trio.lowlevel.checkpoint()
         while True:
             if self._backlog is not None:
                 found = await self._catch_up(self._backlog)

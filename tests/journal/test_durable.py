@@ -168,6 +168,25 @@ async def test_a_failed_commit_stops_everything(folder: RunFolder, waiters: int)
     connection.close()
 
 
+async def test_a_commit_nobody_awaits_stops_the_run_too(folder: RunFolder) -> None:
+    """When the delayed commit fails, the next append says so, and closing the journal raises nothing new."""
+
+    async def append_until_it_fails(journal: Journal) -> None:
+        while True:
+            journal.append(Warned(text="x" * 50_000))
+            await trio.sleep(0.02)
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with open_journal(folder) as journal:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+        try:
+            with trio.fail_after(10), pytest.raises(JournalError, match="the first 0 events are safe"):
+                await append_until_it_fails(journal)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert records(folder) == []
+
+
 async def test_a_call_has_one_outcome_and_a_request_one_decision(folder: RunFolder) -> None:
     """A second outcome or decision is refused at once, also after a restart, and the journal goes on."""
     decision = ApprovalDecided(id="a1", decision="allow", by="ada")

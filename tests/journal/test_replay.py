@@ -42,7 +42,9 @@ from runtime.events import (
     ToolStarted,
     Unknown,
 )
-from runtime.journal import RunState, fold, overview, replay
+from runtime.journal import RunState, fold
+from runtime.journal.overview import overview
+from runtime.journal.replay import replay
 from runtime.journal.rows import encode_json
 from runtime.journal.state import PastCall, PastNote, PastStep
 from runtime.messages import (
