@@ -22,6 +22,8 @@ LEAST_COUNT = 3
 """A word in fewer passages than this tells no more: one the files lack must not drown all others."""
 MOST_SUBJECTS = 6
 NEAR_LINES = 60
+LEAST_QUESTION = 3
+"""Fewer words are no question that somebody would write down word for word."""
 
 _LIST_MARKS = ("|", "-", "*", "+")
 
@@ -36,6 +38,7 @@ class Weights:
 
     each: Mapping[str, float]
     subjects: frozenset[str]
+    question: str = ""
 
     @property
     def total(self) -> float:
@@ -45,12 +48,18 @@ class Weights:
         return sum(self.each[stem] for stem in stems) / self.total if self.subjects else 0.0
 
     def covered(self, text: str) -> frozenset[str]:
-        """The words of the question that a text holds."""
+        """The words of the question that a text holds; one that repeats the question itself answers nothing by that."""
+        if self.question:
+            text = " ".join(text.split()).replace(self.question, "")
         words = stems_in(text)
         return frozenset(stem for stem in self.each if stem in words)
 
+    def repeats(self, line: str) -> bool:
+        """Whether a line only writes the question down."""
+        return bool(self.question) and self.question in " ".join(line.split())
 
-def weigh(terms: Sequence[Term], counts: Sequence[int], passages: int) -> Weights:
+
+def weigh(terms: Sequence[Term], counts: Sequence[int], passages: int, question: str = "") -> Weights:
     """The rarer among all passages, the heavier; without counts all subjects are equal."""
     if len(counts) == len(terms):
         each = {
@@ -59,7 +68,12 @@ def weigh(terms: Sequence[Term], counts: Sequence[int], passages: int) -> Weight
         }
     else:
         each = {term.stem: term.weight for term in terms}
-    return Weights(each, frozenset(term.stem for term in terms if term.weight == 1.0))
+    folded = " ".join(question.split())
+    return Weights(
+        each,
+        frozenset(term.stem for term in terms if term.weight == 1.0),
+        folded if len(terms) >= LEAST_QUESTION else "",
+    )
 
 
 def choose(passages: Sequence[Passage], weights: Weights) -> list[Passage]:

@@ -51,7 +51,7 @@ def research(question: str, transcript: Transcript, *, reads: bool, last: bool =
         return Stuck(failed(SEARCH, searches[-1].result.content))
     first = answered[0]
     terms = question_terms(search_words(question))
-    weights = weigh(terms, [count for _, count in first.counts], first.passage_count)
+    weights = weigh(terms, [count for _, count in first.counts], first.passage_count, question)
     passages = _merged(answered)
     if len(searches) == 1 and not last:
         forgotten = _forgotten(question, first, passages)
@@ -134,7 +134,11 @@ def _quotes(passages: Iterable[Passage], lines: Mapping[str, Mapping[int, str]],
     quotes: list[Quote] = []
     for passage in passages:
         read = lines.get(passage.path, {})
-        inside = {number: read[number] for number in range(passage.start_line, passage.end_line + 1) if number in read}
+        inside = {
+            number: text
+            for number in range(passage.start_line, passage.end_line + 1)
+            if (text := read.get(number)) is not None and not weights.repeats(text)
+        }
         quote = cut_quote(passage.path, inside, passage.heading, weights.each)
         if quote is not None:
             quotes.append(quote)

@@ -132,7 +132,7 @@ Each is a test that anybody can run.
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A tree like our own: a README with a table of promises, documents, and many tests that speak of them."""
+    """A tree like our own: a README with its table, documents, and much that speaks of the same things."""
     files = {"README.md": PROMISES, "CHANGELOG.md": "# Changes\n\n- Each promise is tested now.\n"}
     files["docs/proofs.md"] = (
         "# Proofs\n\nThe tests of a promise are run by `.ci/run`; what they promise is in README.md.\n"
@@ -152,7 +152,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 async def test_the_promises_come_before_the_noise(play: Play, checkout: Path) -> None:
-    """Asked for its promises and their tests, a checkout answers with all rows of its table, in order, and first."""
+    """The demo of our README: a checkout shows all rows of its table, in order, before anything else."""
     question = "What promises does this project make, and where are they tested?"
     answer, calls = await play(checkout, question)
     places = check_lines(question, answer, calls, checkout)
