@@ -144,6 +144,7 @@ class LiveRun:
         except ActorFailed as failed:
             self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
         finally:
+            self.stream.close()
             self._done.set()
 
     def _broken(self, cause: BaseException) -> ElencoError:

@@ -1,0 +1,141 @@
+"""Elenco inside another program: open a runtime, give it tools, run agents, read their events."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from .app import LiveRun, RunOptions, open_run, plan
+from .errors import ElencoError
+from .events import Record
+from .journal.durable import open_journal
+from .journal.folder import State, create_run, open_state
+from .limits.limits import Limits
+from .model import Provider
+from .models import ModelFlags
+from .report import Report
+from .steering import Steering
+from .tools import Tool
+from .watch.control import serve
+from .watch.stream import Reader
+
+
+class WaitingForHuman(ElencoError):
+    """The run waits for decisions and its part in this process has ended; `elenco approve` and `resume` go on."""
+
+    exit_code = 4
+
+
+@asynccontextmanager
+async def open_runtime(
+    workspace: str | os.PathLike[str] = ".",
+    *,
+    tools: Iterable[Tool] = (),
+    model: str | None = None,
+    providers: Mapping[str, Provider] | None = None,
+    state: str | None = None,
+) -> AsyncGenerator[Runtime]:
+    """A runtime over one workspace. `tools` join the built-in ones; agent files choose among them by name.
+
+    `model` is provider/model for agents whose file names none; `providers` adds some of your own, by the word before
+    the slash. `state` is the folder runs are kept in. Raises JournalError where that cannot be used.
+    """
+    yield Runtime(Path(workspace), tuple(tools), ModelFlags(model), dict(providers or {}), open_state(state))
+
+
+class Runtime:
+    """Made by `open_runtime`; starts runs, any number of them side by side."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        tools: tuple[Tool, ...],
+        model: ModelFlags,
+        providers: Mapping[str, Provider],
+        state: State,
+    ) -> None:
+        self._workspace = workspace
+        self._tools = tools
+        self._model = model
+        self._providers = providers
+        self._state = state
+
+    @asynccontextmanager
+    async def run(
+        self, agent: str, task: str, *, limits: Limits = Limits(), allow: Iterable[str] = (), yes: bool = False
+    ) -> AsyncGenerator[RunHandle]:
+        """A run that works while the block lasts; leaving it early cancels the run and all below it.
+
+        `limits` may only be tightened by agent files. `allow` are permission rules, `yes` answers every question with
+        yes. Raises UsageError, DefinitionError before anything starts, JournalError.
+        """
+        options = RunOptions(
+            agent=agent,
+            task=task,
+            model=self._model,
+            workspace=self._workspace,
+            limits=limits,
+            allow=tuple(allow),
+            yes=yes,
+            headless=True,
+        )
+        ready = plan(options, self._tools, self._providers)
+        folder = create_run(self._state, random.Random())
+        async with (
+            AsyncExitStack() as readers,
+            open_journal(folder) as journal,
+            open_run(ready, journal, folder.id, folder) as live,
+            serve(live.stream, Steering(live), folder),
+        ):
+            yield RunHandle(live, readers)
+
+
+class RunHandle:
+    """One run: its events as they come, and its report."""
+
+    def __init__(self, live: LiveRun, readers: AsyncExitStack) -> None:
+        self._live = live
+        self._readers = readers
+
+    @property
+    def id(self) -> str:
+        """The short id, as `elenco show` takes it."""
+        return self._live.id
+
+    def events(self, from_seq: int = 0) -> Events:
+        """All events from `from_seq` on, kept ones and deltas, until the run has ended."""
+        return Events(self._live, self._readers, from_seq)
+
+    async def report(self) -> Report:
+        """How the run ended. Raises WaitingForHuman, ElencoError. A cancelled call leaves the run going."""
+        report = await self._live.report()
+        if report is None:
+            ids = ", ".join(request.id for request in self._live.approvals.pending)
+            raise WaitingForHuman(f"run {self.id} waits for {ids}: elenco approve {self.id} {ids.split(',')[0]}")
+        return report
+
+    def cancel(self) -> None:
+        """Cancel the run; its report says so."""
+        self._live.cancel("the program")
+
+
+class Events:
+    """An asynchronous iterator over a run's records, in order and without gap."""
+
+    def __init__(self, live: LiveRun, readers: AsyncExitStack, from_seq: int) -> None:
+        self._live = live
+        self._readers = readers
+        self._from = from_seq
+        self._reader: Reader | None = None
+
+    def __aiter__(self) -> Events:
+        return self
+
+    async def __anext__(self) -> Record:
+        """The next record. A cancelled call loses nothing."""
+        if self._reader is None:
+            self._reader = await self._readers.enter_async_context(self._live.stream.subscribe(self._from))
+        return await self._reader.__anext__()
