@@ -65,7 +65,7 @@ class Runtime:
 
     @asynccontextmanager
     async def run(
-        self, agent: str, task: str, *, limits: Limits = Limits(), allow: Iterable[str] = (), yes: bool = False
+        self, agent: str, task: str, *, limits: Limits | None = None, allow: Iterable[str] = (), yes: bool = False
     ) -> AsyncGenerator[RunHandle]:
         """A run that works while the block lasts; leaving it early cancels the run and all below it.
 
@@ -77,7 +77,7 @@ class Runtime:
             task=task,
             model=self._model,
             workspace=self._workspace,
-            limits=limits,
+            limits=limits or Limits(),
             allow=tuple(allow),
             yes=yes,
             headless=True,
