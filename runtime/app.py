@@ -28,8 +28,8 @@ from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
 from .messages import Usage
 from .model import Provider
 from .models import Models
+from .outline import Outline, outline, refuse_unknown
 from .outline import RunOptions as RunOptions
-from .outline import outline, refuse_unknown
 from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
@@ -58,10 +58,18 @@ class Plan:
     workspace: Workspace
 
 
-def plan(options: RunOptions, tools: Iterable[Tool] = (), providers: Mapping[str, Provider] | None = None) -> Plan:
-    """Look at files, flags and keys; nothing is started and nothing written. Raises UsageError, DefinitionError."""
+def plan(
+    options: RunOptions,
+    tools: Iterable[Tool] = (),
+    providers: Mapping[str, Provider] | None = None,
+    seen: Outline | None = None,
+) -> Plan:
+    """Look at files, flags and keys; nothing is started and nothing written. Raises UsageError, DefinitionError.
+
+    `seen` is the first look at the same options, where the caller has had one.
+    """
     given = dict(providers or {})
-    seen = outline(options, given)
+    seen = seen or outline(options, given)
     here, own = seen.here, seen.user
     models = Models(
         options.model,
