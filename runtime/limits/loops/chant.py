@@ -11,8 +11,10 @@ _EVERY = 256
 """Characters between two looks."""
 _WINDOW = 4096
 _PROBE = 24
-_MIN_SPAN = 600
-_MIN_TIMES = 5
+_STRIDE = 512
+_ENOUGH = ((400, 8), (600, 5), (1800, 3))
+"""A chant is this many characters long and has this many rounds; the longer it is, the fewer."""
+_MIN_SPAN = _ENOUGH[0][0]
 _SENTENCES = 24
 
 
@@ -31,18 +33,17 @@ class ChantGuard:
         """Take in the next piece of text. Returns why the stream should be cut, once it should."""
         self._parts.append(piece)
         self._fresh += len(piece)
-        if self._fresh < _EVERY:
-            return None
-        return self._look()
+        return self.stopped if self._fresh < _EVERY else self._look()
 
     def _look(self) -> Stop | None:
         if self.stopped is not None:
             return self.stopped
+        known = len(self._tail)
         text = self._tail + "".join(self._parts)
         self._parts.clear()
         self._fresh = 0
-        # A long piece is looked at window by window, so that a chant in its middle is not missed.
-        for end in range(min(len(text), _WINDOW), len(text) + _EVERY, _EVERY * 4):
+        # A long piece is looked at step by step, so that a chant in its middle is not missed.
+        for end in (*range(known + _STRIDE, len(text), _STRIDE), len(text)):
             window = text[max(0, end - _WINDOW) : end]
             found = repeated_block(window) or repeated_sentences(window)
             if found is not None:
@@ -52,8 +53,6 @@ class ChantGuard:
                 why = f'the reply repeats itself: "{words}" {times} times'
                 self.stopped = Stop(why, Evidence("chant", (), times, words))
                 return self.stopped
-            if end >= len(text):
-                break
         self._tail = text[-_WINDOW:]
         return None
 
@@ -62,9 +61,7 @@ def chants(text: str) -> Stop | None:
     """Whether a whole reply repeats itself."""
     if len(text) < _MIN_SPAN:
         return None
-    guard = ChantGuard()
-    found = guard.feed(text)
-    return found or guard.stopped
+    return ChantGuard().feed(text)
 
 
 def repeated_block(text: str) -> tuple[str, int] | None:
@@ -72,20 +69,19 @@ def repeated_block(text: str) -> tuple[str, int] | None:
     if len(text) < _MIN_SPAN:
         return None
     probe = text[-_PROBE:]
-    before = text.rfind(probe, 0, len(text) - 1)
-    if before < 0:
-        return None
-    period = len(text) - _PROBE - before
-    same = _common_tail(text[:-period], text)
-    span = same + period
-    times = span // period
-    block = text[-period:]
-    if span < _MIN_SPAN or times < 3 or (times < _MIN_TIMES and span < 3 * _MIN_SPAN):
-        return None
-    letters = sum(map(str.isalpha, block))
-    if letters * 2 < period or len(set(block)) < 3:
-        return None
-    return block, times
+    before = len(text) - _PROBE
+    for _ in range(4):  # The last words may come more than once within one block.
+        before = text.rfind(probe, 0, before + _PROBE - 1)
+        if before < 0:
+            return None
+        period = len(text) - _PROBE - before
+        span = _common_tail(text[:-period], text) + period
+        times = span // period
+        enough = any(span >= length and times >= often for length, often in _ENOUGH)
+        block = text[-period:]
+        if enough and sum(map(str.isalpha, block)) * 2 >= period and len(set(block)) > 2:
+            return block, times
+    return None
 
 
 def _common_tail(one: str, two: str) -> int:
@@ -102,9 +98,11 @@ def _common_tail(one: str, two: str) -> int:
 
 def repeated_sentences(text: str) -> tuple[str, int] | None:
     """The commonest sentence, if the text is made of very few of them."""
-    if len(text) < _MIN_SPAN * 2:
+    if len(text) < 1200:
         return None
-    sentences = [s for s in map(str.strip, text.replace(". ", "\n").split("\n")) if len(s) >= 16 and " " in s]
+    sentences = [
+        s for s in map(str.strip, text.replace(". ", "\n").split("\n")) if len(s) >= 16 and " " in s and s[0].isalpha()
+    ]
     if len(sentences) < _SENTENCES or len(set(sentences)) * 6 > len(sentences):
         return None
     if sum(map(len, sentences)) * 2 < len(text):

@@ -16,7 +16,7 @@ from .canonical import canonical, shown
 from .chant import chants
 from .circle import Circle
 from .judge import Judge, Judged, Novelty
-from .settings import GuardSettings
+from .settings import GuardSettings, Ladder
 from .steps import Event, StepSeen
 from .streaks import Replies
 from .verdicts import Block, Evidence, Nudge, Ok, Refusal, Stop, Verdict
@@ -24,9 +24,8 @@ from .verdicts import Block, Evidence, Nudge, Ok, Refusal, Stop, Verdict
 VERSION = 1
 ERROR_PATIENCE = 1.5
 ANSWER_PATIENCE = 2.0
-IDLE_PATIENCE = 1.5
-CIRCLE_PATIENCE = 1.3
-REREAD_PATIENCE = 1.75
+CIRCLE_PATIENCE = 1.5
+REREAD_PATIENCE = 1.6
 
 
 @frozen
@@ -48,9 +47,10 @@ class Guard:
 
     def __init__(self, settings: GuardSettings | None = None) -> None:
         self.settings = settings or GuardSettings()
+        self._default = self.settings.ladder
         self._judge = Judge(self.settings)
         self._replies = Replies()
-        self._idle = 0.0
+        self._idle = 0
         self._strikes = 0
         self._chants = 0
         self._blocked: dict[int, str] = {}
@@ -127,9 +127,12 @@ class Guard:
             guard._stopped = Stop(stopped["why"], evidence)
         return guard
 
+    def _ladder(self, one: Judged) -> Ladder:
+        return self.settings.tools.get(one.call.name, self._default)
+
     def _fresh_start(self) -> None:
         self._replies = Replies()
-        self._idle = 0.0
+        self._idle = 0
         self._strikes = self._chants = 0
         self._blocked.clear()
         self._circle = Circle()
@@ -142,7 +145,7 @@ class Guard:
         first: dict[int, Judged] = {}
         times: dict[int, int] = {}
         for one in judged:
-            if self.settings.for_tool(one.call.name).off:
+            if self._ladder(one).off:
                 continue
             twin = first.get(one.key)
             if twin is not None and not one.novelty.is_progress and one.answer is twin.answer:
@@ -161,7 +164,7 @@ class Guard:
     def _weight(self, one: Judged) -> float:
         if one.flags.poll and one.gained < 0.3:
             # Waiting for others may earn a nudge, never more.
-            return max(one.before, min(one.weight, self.settings.for_tool(one.call.name).block - 0.5))
+            return max(one.before, min(one.weight, self._ladder(one).block - 0.5))
         return one.weight
 
     def _weigh_one(self, one: Judged) -> list[Strike]:
@@ -173,10 +176,8 @@ class Guard:
             case Novelty.REREAD:
                 self._idle += 1
                 return self._idling(one)
-            case Novelty.SAME_ERROR:
-                return self._streak(one, ERROR_PATIENCE, "same-error", "different calls, the same failure")
-            case Novelty.SAME_ANSWER:
-                return self._streak(one, ANSWER_PATIENCE, "same-answer", "different arguments, the same answer")
+            case Novelty.SAME_ERROR | Novelty.SAME_ANSWER:
+                return self._streak(one)
             case Novelty.ASKED_AGAIN:
                 self._idle += 1
                 return self._asked(one)
@@ -184,20 +185,20 @@ class Guard:
                 return []
 
     def _repeat(self, one: Judged) -> list[Strike]:
-        ladder, answer = self.settings.for_tool(one.call.name), one.answer
+        ladder, answer = self._ladder(one), one.answer
         assert answer is not None
         self._circle.add(one.key)
         if one.excused:
             return []
         if not one.flags.poll and one.gained > 0.5:
-            self._idle += one.gained
+            self._idle += 1
         nudge = ladder.nudge + _is_acknowledged(one)
         found: list[Strike] = []
         if answer.weight >= ladder.block:
             found.append(self._repeated(2, one, answer.times))
         elif answer.weight >= nudge and (int(answer.weight) > int(one.before) or one.before < nudge):
             found.append(self._repeated(1, one, answer.times))
-        return [*found, *self._idling(one), *self._asked(one)]
+        return [*found, *self._streak(one), *self._idling(one), *self._asked(one)]
 
     def _repeated(self, level: int, one: Judged, times: int) -> Strike:
         if one.flags.poll:
@@ -213,7 +214,7 @@ class Guard:
         answer = one.answer
         if times < 3 or answer is None or one.flags.poll or one.refused:
             return []
-        ladder = self.settings.for_tool(one.call.name)
+        ladder = self._ladder(one)
         answer.weight += 2
         answer.times += times - 1
         if answer.weight < ladder.nudge:
@@ -224,29 +225,38 @@ class Guard:
 
     def _idling(self, one: Judged) -> list[Strike]:
         """Too many calls in a row that are repeats or re-reads, whichever they are."""
-        ladder, idle = self.settings.for_tool(one.call.name), self._idle
-        third = one.answer is not None and one.answer.weight >= ladder.nudge
-        if idle < ceil(IDLE_PATIENCE * ladder.nudge):
+        ladder, idle = self._ladder(one), self._idle
+        # An answer from before the latest news starts at a half, so this is its third time round.
+        third = one.answer is not None and one.answer.weight >= ladder.nudge - 0.5
+        if idle < ceil(CIRCLE_PATIENCE * ladder.nudge):
             return []
         level = 2 if idle >= ceil((CIRCLE_PATIENCE if third else REREAD_PATIENCE) * ladder.block) else 1
         if one.novelty is Novelty.REREAD:
-            return [self._strike(level, one, "reread", int(idle), f"{int(idle)} calls in a row without a new line")]
+            return [self._strike(level, one, "reread", idle, f"{idle} calls in a row without a new line")]
         circle = self._circle.period()
         around = f"{circle} calls in a circle" if circle > 1 else "the same calls again"
-        return [self._strike(level, one, "cycle", int(idle), f"{around}, {int(idle)} in a row without anything new")]
+        return [self._strike(level, one, "cycle", idle, f"{around}, {idle} in a row without anything new")]
 
-    def _streak(self, one: Judged, patience: float, kind: str, what: str) -> list[Strike]:
-        ladder, found = self.settings.for_tool(one.call.name), one.streak
-        if found is None or found.weight < ceil(patience * ladder.nudge):
+    def _streak(self, one: Judged) -> list[Strike]:
+        """Too many calls with the same failure or the same short answer, equal or not."""
+        ladder, found = self._ladder(one), one.streak
+        if found is None:
+            return []
+        patience = ERROR_PATIENCE if found.failed else ANSWER_PATIENCE
+        if found.weight < ceil(patience * ladder.nudge):
             return []
         level = 2 if found.weight >= ceil(patience * ladder.block) else 1
-        return [self._strike(level, one, kind, found.times, f"{what}, {found.times} times")]
+        if found.failed:
+            return [
+                self._strike(level, one, "same-error", found.times, f"the same failure {found.times} times in a row")
+            ]
+        return [self._strike(level, one, "same-answer", found.times, f"the same answer {found.times} times in a row")]
 
     def _asked(self, one: Judged) -> list[Strike]:
         told = one.told
         if told is None or not told.known or told.news:
             return []
-        errand, ladder = told.errand, self.settings.for_tool(one.call.name)
+        errand, ladder = told.errand, self._ladder(one)
         if errand.weight >= ladder.stop + 1:
             level = 3
         elif errand.weight >= ladder.block and told.exact:
@@ -261,7 +271,7 @@ class Guard:
     def _listen(self, step: StepSeen) -> list[Strike]:
         """What the reply says: one text that repeats itself, or the same reply again."""
         strikes: list[Strike] = []
-        ladder = self.settings.ladder
+        ladder = self._default
         found = chants(step.text)
         if found is not None:
             self._chants += 1
@@ -289,7 +299,7 @@ class Guard:
         if worst.level == 1:
             return Nudge(worst.why, worst.evidence)
         if worst.level == 2 and worst.judged is not None:
-            ladder = self.settings.for_tool(worst.judged.call.name)
+            ladder = self._ladder(worst.judged)
             self._strikes += 1
             if self._strikes <= ladder.stop - ladder.block:
                 return self._block(worst, [strike for strike in strikes if strike.level == 2])

@@ -9,11 +9,11 @@ What counts is not that a call comes again but that nothing is learned and nothi
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 from enum import Enum
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import define
 
 from .canonical import canonical, digest, without
 from .memory import CALLS, Answer, Answers, Lines, Marks
@@ -27,10 +27,13 @@ from .waiting import LATER, PAUSE, WAIT, ended, waits
 
 BRIEF = 80
 """Characters up to which one line is a bare answer ("ok", "no matches") that many questions may share."""
-
-LOOKS = Flags(read_only=True)
+HEADER = 0.05
+"""The share of lines up to which new ones over known ones are a header, not news."""
+REMEMBERED = 0.5
+"""What an answer from before the latest news still counts."""
 REFUSALS = ("refused:", "[refused]", "[loop guard]")
 """How the result of a call begins that the guard has kept from running."""
+_LOOKS = Flags(read_only=True)
 
 
 class Novelty(Enum):
@@ -50,12 +53,12 @@ class Novelty(Enum):
         return self in (Novelty.WORK, Novelty.NEWS)
 
 
-@frozen
+@define
 class Judged:
-    """One call and what it brought.
+    """One call and what it brought. Filled in while it is judged, then only read.
 
     `before` is how much its answer had counted so far, `gained` what this time adds. `excused` means that the
-    context was lost in between, `refused` that the call was blocked and did not run.
+    context was lost in between, `refused` that the call is blocked and did not run.
     """
 
     call: CallSeen
@@ -75,16 +78,20 @@ class Judged:
     def weight(self) -> float:
         return self.before + self.gained
 
+    @property
+    def own_notes(self) -> bool:
+        flags = self.flags
+        return not (flags.read_only or flags.mutates or flags.poll)
+
 
 class Judge:
     """Knows what the actor knows. Three clocks say how old that is.
 
-    `epoch` rises when the world changed or a human spoke (counts are void), `turn` with news (counts fall back to
-    one), `phase` with the epoch and when the context was lost (known lines may be read again).
+    `epoch` rises when the world changed or a human spoke (counts are void), `turn` with news (little is left of
+    counts), `phase` with the epoch and when the context was lost (known lines may be read again).
     """
 
     def __init__(self, settings: GuardSettings) -> None:
-        self.settings = settings
         self.ignore = frozenset(settings.ignore_fields)
         self.lines = Lines()
         self.answers = Answers()
@@ -101,36 +108,43 @@ class Judge:
     def key(self, name: str, arguments: str) -> int:
         return digest(f"{name}\0{arguments}")
 
-    def judge(self, call: CallSeen, at: float, blocked: Iterable[int]) -> Judged:
+    def judge(self, call: CallSeen, at: float, blocked: Container[int]) -> Judged:
         arguments = canonical(call.arguments, self.ignore)
-        flags = LOOKS if call.flags.mutates and only_reads(call.arguments) else call.flags
+        flags = _LOOKS if call.flags.mutates and only_reads(call.arguments) else call.flags
         seen = Judged(call, self.key(call.name, arguments), arguments, flags)
         if seen.key in blocked:
-            return evolve(seen, novelty=Novelty.REPEAT, refused=True)
+            seen.novelty, seen.refused = Novelty.REPEAT, True
+            return seen
         if call.is_error and call.result.startswith(REFUSALS):
             return self._did_not_run(seen)
         text = self._heard(call.result)
         failed = (call.is_error and says_something(text)) or (len(text) < 200 and reads_as_error(text))
         ask = None if flags.read_only or flags.poll else ask_of(call.name, call.arguments, flags.delegates)
-        if ask is None and waits(call, flags, arguments, text):
+        if ask is not None:
+            seen.told = self.errands.add(ask, masked(text[:8000]), failed)
+        elif waits(call, flags, arguments, text):
             self.waited += call.seconds
         raw = digest(("!" if failed else "") + text)
         read = self.lines.read(text, self.phase)
         record = self.answers.find(seen.key)
-        if ask is not None:
-            seen = evolve(seen, told=self.errands.add(ask, masked(text[:8000]), failed))
         if record is None:
-            answer = self.answers.add(seen.key, (call.name, arguments[:2000]), raw, text)
-            return self._first(evolve(seen, answer=answer), text, failed, *read)
-        answer, new, same = self.answers.match(record, raw, text)
-        return self._again(evolve(seen, answer=answer), new, same, text, at)
+            seen.answer = self.answers.add(seen.key, (call.name, arguments[:2000]), raw, text)
+            self._first(seen, text, failed, *read)
+            return seen
+        answer, new, same = self.answers.match(record, raw, text, self.epoch)
+        seen.answer = answer
+        if new:
+            self._another_answer(seen, text)
+        else:
+            self._again(seen, answer, text, failed, same, record.live > 1, at)
+        return seen
 
     def _did_not_run(self, seen: Judged) -> Judged:
         """Our own refusal came back as the result: nothing was learned, and the call was asked for once more."""
         record = self.answers.find(seen.key)
-        if record is None or record.last.epoch != self.epoch:
-            return seen
-        return evolve(seen, novelty=Novelty.REPEAT, answer=record.last, before=record.last.weight)
+        if record is not None and record.last.epoch == self.epoch:
+            seen.novelty, seen.answer, seen.before = Novelty.REPEAT, record.last, record.last.weight
+        return seen
 
     def _heard(self, result: str) -> str:
         """The result without the ignored fields, where it is JSON."""
@@ -142,112 +156,113 @@ class Judge:
             return result
         return json.dumps(without(parsed, self.ignore), sort_keys=True, ensure_ascii=False)
 
-    def _first(self, seen: Judged, text: str, failed: bool, lines: int, never: int, unread: int) -> Judged:
-        """A call that was not made before, or too long ago to remember."""
-        flags = seen.flags
-        if seen.told is not None and seen.told.known:
-            return evolve(seen, novelty=Novelty.NEWS if seen.told.news else Novelty.ASKED_AGAIN)
-        if failed:
-            return self._failure(seen, text)
-        if flags.mutates and not flags.read_only:
-            return evolve(seen, novelty=Novelty.WORK if self.calls.add(seen.key) else Novelty.NOTHING)
-        if _own_notes(seen):
-            return evolve(seen, novelty=Novelty.SAME_ANSWER, streak=self._question(seen, text))
-        if len(text) <= BRIEF and "\n" not in text.strip():
-            return self._brief(seen, text, never)
-        # A new header over known lines is no news; one new line in a short answer is.
-        if never and (lines < 20 or never > lines * 0.05):
-            return evolve(seen, novelty=Novelty.NEWS)
-        if flags.poll or unread > lines * 0.05:
-            return seen
-        return evolve(seen, novelty=Novelty.REREAD)
+    # A call that was not made before, or too long ago to remember
 
-    def _brief(self, seen: Judged, text: str, never: int) -> Judged:
+    def _first(self, seen: Judged, text: str, failed: bool, lines: int, never: int, unread: int) -> None:
+        flags, told = seen.flags, seen.told
+        if told is not None and told.known:
+            seen.novelty = Novelty.NEWS if told.news else Novelty.ASKED_AGAIN
+        elif failed:
+            seen.streak, unknown = self._failure(seen, text)
+            if seen.streak is not None:
+                seen.novelty = Novelty.SAME_ERROR
+            elif unknown and not seen.own_notes:
+                seen.novelty = Novelty.NEWS
+        elif flags.mutates and not flags.read_only:
+            if self.calls.add(seen.key):
+                seen.novelty = Novelty.WORK
+        elif seen.own_notes:
+            seen.novelty, seen.streak = Novelty.SAME_ANSWER, self._question(seen, text)
+        elif _is_brief(text):
+            self._brief(seen, text, never)
+        elif never and (lines < 20 or never > lines * HEADER):
+            seen.novelty = Novelty.NEWS
+        elif not flags.poll and unread <= lines * HEADER:
+            seen.novelty = Novelty.REREAD
+
+    def _brief(self, seen: Judged, text: str, never: int) -> None:
         """A bare answer to a new question. What it repeats of the question does not make it a new one."""
         if is_clock(text):
-            return seen
+            return
         said = digest(f"{seen.call.name}\0{without_echo(masked(text), _strings(flat(seen.call.arguments)))}")
-        if self.said.add(said) and never:
-            self._question(seen, text)
-            return evolve(seen, novelty=Novelty.NEWS)
-        if seen.flags.poll:
-            return seen
-        return evolve(seen, novelty=Novelty.SAME_ANSWER, streak=self._question(seen, text))
-
-    def _failure(self, seen: Judged, text: str) -> Judged:
-        question = flat(seen.call.arguments)
-        error = masked_error(text, _strings(question))
-        mark = digest(f"{seen.call.name}\0{error}")
-        unknown = self.failures.add(mark)
-        found = self.errors.add(seen.call.name, mark, error, question, self.waited)
-        if found is not None:
-            return evolve(seen, novelty=Novelty.SAME_ERROR, streak=found)
-        return evolve(seen, novelty=Novelty.NEWS if unknown and not _own_notes(seen) else Novelty.NOTHING)
+        news = self.said.add(said) and never
+        if news or not seen.flags.poll:
+            streak = self._question(seen, text)
+            seen.novelty, seen.streak = (Novelty.NEWS, None) if news else (Novelty.SAME_ANSWER, streak)
 
     def _question(self, seen: Judged, text: str) -> Streak:
         question = flat(seen.call.arguments)
         said = digest(without_echo(masked(text), _strings(question)))
-        return self.same.add(seen.call.name, said, question, _own_notes(seen))
+        return self.same.add(seen.call.name, said, question, self.waited, seen.own_notes)
 
-    def _again(self, seen: Judged, new: bool, same: bool, text: str, at: float) -> Judged:
-        """A call that was made before."""
-        answer, told = seen.answer, seen.told
-        assert answer is not None
-        if new:
-            if told is not None and told.known and not told.news:
-                return evolve(seen, novelty=Novelty.ASKED_AGAIN)
-            nothing = _own_notes(seen) or is_clock(text)
-            return evolve(seen, novelty=Novelty.NOTHING if nothing else Novelty.NEWS)
+    def _failure(self, seen: Judged, text: str) -> tuple[Streak | None, bool]:
+        """The streak a failure continues, if any, and whether it is an unknown one."""
+        question = flat(seen.call.arguments)
+        error = masked_error(text, _strings(question))
+        mark = digest(error)
+        unknown = self.failures.add(mark)
+        return self.errors.add(seen.call.name, mark, error, question, self.waited), unknown
+
+    # A call that was made before
+
+    def _another_answer(self, seen: Judged, text: str) -> None:
+        told = seen.told
+        if told is not None and told.known and not told.news:
+            seen.novelty = Novelty.ASKED_AGAIN
+        elif not seen.own_notes and not is_clock(text):
+            seen.novelty = Novelty.NEWS
+
+    def _again(self, seen: Judged, answer: Answer, text: str, failed: bool, same: bool, live: bool, at: float) -> None:
         before = answer.weight if answer.epoch == self.epoch else 0.0
         if answer.turn != self.turn:
-            before = min(before, 1.0)
+            before = min(before, REMEMBERED)
         if not before:
-            return seen
-        gained = self._gain(seen, answer, same, text, at)
-        excused = answer.phase != self.phase
-        return evolve(seen, novelty=Novelty.REPEAT, before=before, gained=gained, excused=excused)
+            return
+        seen.novelty, seen.before = Novelty.REPEAT, before
+        seen.excused = answer.phase != self.phase
+        seen.gained = self._gain(seen, answer, same, text, at)
+        if live:  # It has changed by itself before, so asking again is sensible.
+            seen.gained = min(seen.gained, 0.5)
+        if failed:
+            seen.streak, _ = self._failure(seen, text)
+        elif not live and not seen.flags.mutates and not seen.flags.poll and _is_brief(text):
+            seen.streak = self._question(seen, text)
 
     def _gain(self, seen: Judged, answer: Answer, same: bool, text: str, at: float) -> float:
         """What one more of the same answer counts."""
         waited = self.waited - answer.waited
         if seen.flags.poll:
-            passes = (waited >= WAIT or at - answer.at >= LATER) and not ended(text)
-            return 0.2 if passes else 0.5
+            passed, over = waited >= WAIT or at - answer.at >= LATER, ended(text)
+            return 0.75 if over and not passed else 0.2 if passed and not over else 0.5
         if waited >= WAIT:
             return 1 / 3
         if waited >= PAUSE:
             return 0.5
         return 1.0 if same else 0.7
 
+    # Clocks
+
     def progress(self, judged: list[Judged]) -> bool:
         """Move the clocks if any call of the step brought something. Returns whether one did."""
-        brought = {one.novelty for one in judged}
-        if Novelty.WORK in brought:
-            self.new_epoch()
-            if any(one.novelty is Novelty.WORK and one.told is None for one in judged):
+        work = [one for one in judged if one.novelty is Novelty.WORK]
+        news = [one for one in judged if one.novelty is Novelty.NEWS]
+        if work:
+            self._new_epoch()
+            if any(one.told is None for one in work):
                 self.errands = Errands()
-        elif Novelty.NEWS in brought:
+        elif news:
             self.turn += 1
             self._forget_streaks()
-            if any(one.novelty is Novelty.NEWS and one.told is None for one in judged):
+            if any(one.told is None for one in news):
                 self.errands.floor()
         else:
             return False
         self.moved = True
         return True
 
-    def new_epoch(self) -> None:
-        self.epoch += 1
-        self.phase += 1
-        self._forget_streaks()
-
-    def _forget_streaks(self) -> None:
-        self.errors = Errors()
-        self.same = SameAnswers()
-
     def human(self) -> None:
         """A human spoke: the mandate is fresh."""
-        self.new_epoch()
+        self._new_epoch()
         self.lines = Lines()
         self.errands = Errands()
         self.moved = True
@@ -262,39 +277,37 @@ class Judge:
         """Remember how much an answer counts now."""
         answer = one.answer
         if answer is not None:
-            answer.times = answer.times + 1 if weight > 1 else 1
+            answer.times = answer.times + 1 if one.before and answer.turn == self.turn else 1 + (one.before > 0)
             answer.weight = weight
             answer.epoch, answer.turn, answer.phase = self.epoch, self.turn, self.phase
             answer.waited, answer.at = self.waited, at
 
+    def _new_epoch(self) -> None:
+        self.epoch += 1
+        self.phase += 1
+        self._forget_streaks()
+
+    def _forget_streaks(self) -> None:
+        self.errors = Errors()
+        self.same = SameAnswers()
+
     def snapshot(self) -> dict[str, Any]:
         return {
             "clocks": [self.epoch, self.turn, self.phase, self.moved, self.waited],
-            "lines": self.lines.snapshot(),
-            "answers": self.answers.snapshot(),
-            "calls": self.calls.snapshot(),
-            "failures": self.failures.snapshot(),
-            "said": self.said.snapshot(),
-            "errands": self.errands.snapshot(),
-            "errors": self.errors.snapshot(),
-            "same": self.same.snapshot(),
+            **{name: getattr(self, name).snapshot() for name in _PARTS},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.epoch, self.turn, self.phase, self.moved, self.waited = state["clocks"]
-        self.lines.restore(state["lines"])
-        self.answers.restore(state["answers"])
-        self.calls.restore(state["calls"])
-        self.failures.restore(state["failures"])
-        self.said.restore(state["said"])
-        self.errands.restore(state["errands"])
-        self.errors.restore(state["errors"])
-        self.same.restore(state["same"])
+        for name in _PARTS:
+            getattr(self, name).restore(state[name])
 
 
-def _own_notes(seen: Judged) -> bool:
-    flags = seen.flags
-    return not (flags.read_only or flags.mutates or flags.poll)
+_PARTS = ("lines", "answers", "calls", "failures", "said", "errands", "errors", "same")
+
+
+def _is_brief(text: str) -> bool:
+    return len(text) <= BRIEF and "\n" not in text.strip()
 
 
 def _strings(question: Mapping[str, Scalar]) -> list[str]:

@@ -3,6 +3,7 @@
 Everything here is bounded; the oldest is forgotten first. Forgetting only ever makes the guard more lenient.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32
@@ -10,7 +11,7 @@ from zlib import crc32
 from attrs import astuple, define, field
 
 from .canonical import digest
-from .volatile import masked
+from .volatile import masked, measures
 
 LINES = 8192
 CALLS = 2048
@@ -25,7 +26,7 @@ SAMPLE = 1000
 class Lines:
     """Which lines were delivered, and in which phase. A phase ends when the world or the context changes."""
 
-    known: dict[int, int] = field(factory=dict[int, int])
+    known: OrderedDict[int, int] = field(factory=OrderedDict[int, int])
 
     def read(self, text: str, phase: int) -> tuple[int, int, int]:
         """Take in a result. Returns (lines, lines never seen, lines not seen in this phase)."""
@@ -49,14 +50,14 @@ class Lines:
         for mark in marks:
             known[mark] = phase
         while len(known) > LINES:
-            del known[next(iter(known))]
+            known.popitem(last=False)
         return len(marks), never, len(marks) - stale
 
     def snapshot(self) -> list[list[int]]:
         return [[mark, phase] for mark, phase in self.known.items()]
 
     def restore(self, rows: Iterable[tuple[int, int]]) -> None:
-        self.known = dict(rows)
+        self.known = OrderedDict(rows)
 
 
 @define
@@ -75,17 +76,23 @@ class Answer:
 
 @define
 class Record:
-    """The answers of one call. `text` is the last one as long as its blanked form is not known."""
+    """The answers of one call. `text` is the last one as long as its blanked form is not known.
+
+    `measures` says that durations are what the call is for, `live` how often its answer changed although this
+    actor had changed nothing.
+    """
 
     last: Answer
     shown: tuple[str, str]
     text: str | None
+    measures: bool = False
+    live: int = 0
     answers: dict[int, Answer] = field(factory=dict[int, Answer])
 
     def settle(self) -> None:
         """Blank the volatile parts of the first answer, which is only worth it once there is a second."""
         if self.text is not None:
-            self.answers[digest(masked(self.text))] = self.last
+            self.answers[digest(masked(self.text, self.measures))] = self.last
             self.text = None
 
 
@@ -93,36 +100,37 @@ class Record:
 class Answers:
     """The latest calls with their answers."""
 
-    records: dict[int, Record] = field(factory=dict[int, Record])
+    records: OrderedDict[int, Record] = field(factory=OrderedDict[int, Record])
     held: int = 0
 
     def find(self, key: int) -> Record | None:
         record = self.records.get(key)
         if record is not None:
-            self.records[key] = self.records.pop(key)
+            self.records.move_to_end(key)
         return record
 
     def add(self, key: int, shown: tuple[str, str], raw: int, text: str) -> Answer:
         kept = text if len(text) <= TEXT // 4 else text[: TEXT // 8] + text[-TEXT // 8 :]
-        record = Record(Answer(raw), shown, kept)
+        record = Record(Answer(raw), shown, kept, measures(shown[1]))
         self.records[key] = record
         self.held += len(kept)
         while len(self.records) > ANSWERED or (self.held > TEXT and len(self.records) > 1):
-            old = self.records.pop(next(iter(self.records)))
+            _, old = self.records.popitem(last=False)
             self.held -= len(old.text or "")
         return record.last
 
-    def match(self, record: Record, raw: int, text: str) -> tuple[Answer, bool, bool]:
+    def match(self, record: Record, raw: int, text: str, epoch: int) -> tuple[Answer, bool, bool]:
         """The answer this result is. Returns (answer, it is new, it is the same to the letter)."""
         if raw == record.last.raw:
             return record.last, False, True
         self.held -= len(record.text or "")
         record.settle()
         kept = text if len(text) <= TEXT // 4 else text[: TEXT // 8] + text[-TEXT // 8 :]
-        mark = digest(masked(kept))
+        mark = digest(masked(kept, record.measures))
         answer = record.answers.get(mark)
         new = answer is None
         if answer is None:
+            record.live += record.last.epoch == epoch
             answer = record.answers[mark] = Answer(raw)
             if len(record.answers) > 16:
                 del record.answers[next(iter(record.answers))]
@@ -140,6 +148,7 @@ class Answers:
                 {
                     "key": key,
                     "call": list(record.shown),
+                    "live": record.live,
                     "last": next(mark for mark, answer in record.answers.items() if answer is record.last),
                     "answers": [[mark, *astuple(answer)] for mark, answer in record.answers.items()],
                 }
@@ -147,11 +156,13 @@ class Answers:
         return rows
 
     def restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.records, self.held = {}, 0
+        self.records, self.held = OrderedDict(), 0
         for row in rows:
             answers = {mark: Answer(*rest) for mark, *rest in row["answers"]}
             name, arguments = row["call"]
-            self.records[row["key"]] = Record(answers[row["last"]], (name, arguments), None, answers)
+            self.records[row["key"]] = Record(
+                answers[row["last"]], (name, arguments), None, measures(arguments), row["live"], answers
+            )
 
 
 @define
@@ -159,7 +170,7 @@ class Marks:
     """A bounded set that forgets the oldest."""
 
     limit: int
-    known: dict[int, None] = field(factory=dict[int, None])
+    known: OrderedDict[int, None] = field(factory=OrderedDict[int, None])
 
     def add(self, mark: int) -> bool:
         """Whether the mark was not known yet."""
@@ -167,11 +178,11 @@ class Marks:
             return False
         self.known[mark] = None
         if len(self.known) > self.limit:
-            del self.known[next(iter(self.known))]
+            self.known.popitem(last=False)
         return True
 
     def snapshot(self) -> list[int]:
         return list(self.known)
 
     def restore(self, marks: Iterable[int]) -> None:
-        self.known = dict.fromkeys(marks)
+        self.known = OrderedDict.fromkeys(marks)

@@ -47,7 +47,7 @@ class GuardSettings:
         return Ladder(self.nudge, self.block, self.stop, self.off)
 
     def for_tool(self, name: str) -> Ladder:
-        return self.tools.get(name) or self.ladder
+        return self.tools.get(name, self.ladder)
 
 
 _NUMBERS = ("nudge", "block", "stop")

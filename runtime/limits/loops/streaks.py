@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import asdict, define, field, frozen
 
-from .subject import Ask, Relation, Scalar, facts, refuses, relation, shape, similar, tokens, touches
+from .subject import Ask, Relation, Scalar, content_words, facts, refuses, relation, shape, similar, tokens, touches
+from .waiting import WAIT
 
 KEPT = 8
 
@@ -19,6 +20,7 @@ class Streak:
 
     tool: str
     mark: int
+    failed: bool
     words: list[str]
     weight: float
     times: int
@@ -37,10 +39,10 @@ class Errors:
         words = sorted(set(tokens(text)))[:200]
         streak = next((s for s in self.streaks if s.mark == mark or _alike(s.words, words)), None)
         if streak is None:
-            self.streaks = [*self.streaks, Streak(tool, mark, words, 1.0, 1, question, waited)][-KEPT:]
+            self.streaks = [*self.streaks, Streak(tool, mark, True, words, 1.0, 1, question, waited)][-KEPT:]
             return None
         gained = 1.0 if touches(streak.question, question) else 0.4
-        streak.weight += gained if waited - streak.waited < 10 else gained / 3
+        streak.weight += gained if waited - streak.waited < WAIT else gained / 3
         streak.times += 1
         streak.question, streak.waited = question, waited
         return streak
@@ -58,10 +60,10 @@ class SameAnswers:
 
     streaks: dict[str, Streak] = field(factory=dict[str, Streak])
 
-    def add(self, tool: str, mark: int, question: dict[str, Scalar], own_notes: bool) -> Streak:
+    def add(self, tool: str, mark: int, question: dict[str, Scalar], waited: float, own_notes: bool) -> Streak:
         streak = self.streaks.pop(tool, None)
         if streak is None:
-            streak = Streak(tool, mark, [], 0.0, 0, question, 0.0)
+            streak = Streak(tool, mark, False, [], 0.0, 0, question, waited)
             gained = 1.0
         else:
             # Asking about something else is no repetition even if the answer is; notes have no subject.
@@ -69,9 +71,11 @@ class SameAnswers:
             gained = {Relation.SAME: 1.0, Relation.VARIANT: 0.85, Relation.OTHER: 0.25}[about]
             if mark != streak.mark and not own_notes:
                 gained /= 2
+            if waited - streak.waited >= WAIT:
+                gained /= 3
         streak.weight += gained
         streak.times += 1
-        streak.mark, streak.question = mark, question
+        streak.mark, streak.question, streak.waited = mark, question, waited
         self.streaks[tool] = streak
         if len(self.streaks) > KEPT:
             del self.streaks[next(iter(self.streaks))]
@@ -96,7 +100,7 @@ class Errand:
     times: int
 
     def learn(self, answer: str, said: Iterable[str]) -> None:
-        self.words = sorted(said)[:100]
+        self.words = sorted({*self.words[:100], *said})[:200]
         self.facts = sorted({*self.facts, *facts(answer)})[:200]
         self.shape = shape(answer)[:1000]
 
@@ -125,7 +129,7 @@ class Errands:
     errands: list[Errand] = field(factory=list[Errand])
 
     def add(self, ask: Ask, answer: str, failed: bool) -> Told:
-        said = set(tokens(answer[:4000]))
+        said = set(content_words(answer[:4000]))
         for errand in reversed(self.errands):
             how = self._same(errand, ask, answer, said)
             if how is None:

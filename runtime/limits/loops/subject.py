@@ -114,7 +114,7 @@ _STOP = frozenset(
 )
 _REFUSING = re.compile(
     r"\b(?:cannot|can't|can not|unable|impossible|not possible|missing|denied|refuse[ds]?|forbidden|not allowed"
-    r"|not permitted|no access|failed|fails|could not|couldn't|don't have|do not have|lack)\b",
+    r"|not permitted|no access|could not|couldn't|don't have|do not have|lack|no longer|no \w+ credentials)\b",
     re.IGNORECASE,
 )
 _FACT = re.compile(r"[\w./\\-]*\d[\w./\\-]*|\w+(?:[./\\_]\w+)+|[a-z]+[A-Z]\w*")
