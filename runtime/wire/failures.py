@@ -69,6 +69,8 @@ _TOO_LONG = re.compile(
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MESSAGE_LIMIT = 2000
+_EPOCH = 1e9
+"""Above it a plain number is a moment (Unix time, or milliseconds of it) and no number of seconds."""
 
 
 def truncated(message: str = "the stream ended before the reply was complete") -> ProviderError:
@@ -171,7 +173,8 @@ def _classified(
         return other, False
     if words & _PASSING:
         return other, True
-    return other, not words & _FINAL
+    final = words & _FINAL or any(word.startswith(("invalid_", "unsupported_")) for word in words)
+    return other, not final
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -190,7 +193,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 
 def _until_reset(headers: Mapping[str, str], now: float | None) -> float | None:
-    """Seconds until the used-up rate limits are filled again, from OpenAI's durations or Anthropic's instants."""
+    """Seconds until what is used up is filled again: a duration (OpenAI), an instant (Anthropic) or a number."""
     waits: list[float] = []
     for name, value in headers.items():
         if "ratelimit" not in name or "reset" not in name:
@@ -198,8 +201,8 @@ def _until_reset(headers: Mapping[str, str], now: float | None) -> float | None:
         left = headers.get(name.replace("reset", "remaining"))
         if left is not None and left.strip() != "0":
             continue
-        wait = _duration(value)
-        if wait is None and (until := _instant(value)) is not None:
+        wait, until = _duration(value), _instant(value)
+        if wait is None and until is not None:
             since = _date(headers.get("date")) or now
             wait = None if since is None else max(0.0, until - since)
         if wait is not None:
@@ -208,6 +211,9 @@ def _until_reset(headers: Mapping[str, str], now: float | None) -> float | None:
 
 
 def _duration(text: str) -> float | None:
+    plain = _number(text)
+    if plain is not None:
+        return plain if plain < _EPOCH else None
     pieces = _DURATION.findall(text.strip())
     if not pieces or "".join(number + unit for number, unit in pieces) != text.strip():
         return None
@@ -215,6 +221,9 @@ def _duration(text: str) -> float | None:
 
 
 def _instant(text: str) -> float | None:
+    plain = _number(text)
+    if plain is not None:
+        return plain / 1000 if plain > _EPOCH * 1000 else plain if plain >= _EPOCH else None
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -154,6 +154,15 @@ def test_a_date_without_the_servers_own_is_counted_from_now() -> None:
             30.0,
         ),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "whenever"}, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "12"}, 12.0),
+        (
+            {
+                "x-ratelimit-remaining": "0",
+                "x-ratelimit-reset": "1795953630000",
+                "date": "Sun, 29 Nov 2026 12:00:00 GMT",
+            },
+            30.0,
+        ),
         ({}, None),
     ],
 )
