@@ -83,6 +83,7 @@ class Agent(Actor[Assignment, Report]):
         self.background = Background(self)
         self.turn = 0
         self.result_cap = 0
+        self.left_out = 0
         self.work: Round | None = None
         self.cut_text = ""
         self._restored = False

@@ -13,6 +13,8 @@ import attrs
 from .errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .config import ProviderConfig
     from .wire import WireName
 
@@ -49,11 +51,12 @@ DEFAULT_ORDER = ("anthropic", "openai", "openrouter")
 
 @attrs.frozen
 class ModelFlags:
-    """What the command line says about models."""
+    """What the command line says about models. `record` is the folder raw exchanges are written to."""
 
     model: str | None = None
     base_url: str | None = None
     wire: WireName | None = None
+    record: Path | None = None
 
 
 @attrs.frozen

@@ -79,13 +79,17 @@ class ModelRequest:
 
 @attrs.frozen
 class Reply:
-    """A complete reply. Its calls have no id of ours yet; `usage` None means the provider reported none."""
+    """A complete reply. Its calls have no id of ours yet; `usage` None means the provider reported none.
+
+    `left_out` counts opaque parts of the history, of another provider, that the request went without.
+    """
 
     parts: tuple[Part, ...]
     finish: Finish
     usage: Usage | None = None
     cost_usd: float | None = None
     wire: str = ""
+    left_out: int = 0
 
 
 @attrs.define(eq=False)

@@ -128,4 +128,9 @@ class Models:
         if not url:
             raise UsageError(f"{place.provider} needs its address: --base-url URL")
         server = Server(place.provider, place.wire, dialect, url, place.base_from, place.key, place.key_from)
-        return HttpProvider(server, self.transport)
+        record = None
+        if self._flags.record is not None:
+            from .providers.recording import recorder
+
+            record = recorder(self._flags.record, server.wire, [server.key or ""])
+        return HttpProvider(server, self.transport, record=record)

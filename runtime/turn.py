@@ -18,6 +18,7 @@ from .events import (
     ModelRequested,
     ModelRetried,
     ModelWithdrawn,
+    Warned,
 )
 from .limits.budget import Granted, Purpose, Refused
 from .messages import AssistantMessage, ToolCall, Usage, assign_call_ids
@@ -159,6 +160,10 @@ def _accept(
 ) -> AssistantMessage:
     usage = reply.usage if reply.usage is not None else _guess(grant, shown)
     cost = _settle(me, grant, usage, reply.cost_usd, replied=True)
+    if reply.left_out > me.left_out:
+        me.left_out = reply.left_out
+        text = f"{me.path}: {reply.left_out} opaque parts of another provider do not go to {me.model.full_name}"
+        me.run.append(Warned(actor=me.path, text=text))
     message = assign_call_ids(
         AssistantMessage(reply.parts, reply.finish, reply.usage, me.model.full_name, reply.wire),
         f"a{me.number}t{me.turn}",

@@ -68,11 +68,6 @@ class HttpProvider:
     def forget(self, actor: str) -> None:
         self._encoders.pop(actor, None)
 
-    def left_out(self, actor: str) -> int:
-        """Opaque parts of other providers in this actor's history that its last request went without."""
-        encoder = self._encoders.get(actor)
-        return encoder.left_out if encoder is not None else 0
-
     async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
         """Stream one reply. Raises ProviderError; a cancelled call closes its connection."""
         encoder = self._encoders.get(request.actor)
@@ -107,7 +102,8 @@ class HttpProvider:
             if self._record is not None and status:
                 self._record(Exchange(request.model, body, status, response_headers, tuple(chunks)))
         try:
-            return decoder.close()
+            reply = decoder.close()
+            return attrs.evolve(reply, left_out=encoder.left_out) if encoder.left_out else reply
         except ProviderError as error:
             raise self._explained(error) from broken
 
