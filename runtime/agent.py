@@ -265,10 +265,11 @@ class Agent(Actor[Assignment, Report]):
 
     def ask(self, request: ModelRequest, purpose: Purpose) -> Ask:
         """The worst case of a request, for the ledger."""
+        tokens = self.history.gauge.tokens(self.model.provider.count(request))
         return Ask(
-            input_tokens=self.history.gauge.tokens(self.model.provider.count(request)),
+            input_tokens=tokens,
             output_cap=request.max_output_tokens,
-            price=self.model.price,
+            price=self.model.price_for(tokens),
             result_cap=RESULT_CAP,
             purpose=purpose,
         )

@@ -42,6 +42,10 @@ class ModelRef:
     info: ModelInfo | None
     price: Price | None
 
+    def price_for(self, input_tokens: int) -> Price | None:
+        """The rates a prompt of this size is billed at: some models cost more for a long one."""
+        return self.info.price_for(input_tokens) if self.info is not None else self.price
+
     def output_cap(self, wanted: int | None) -> int:
         """Tokens to ask for at most: the agent's wish within the model's own bound."""
         most = self.info.max_output if self.info is not None else None

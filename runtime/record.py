@@ -106,7 +106,7 @@ def parts_from_json(data: Iterable[JsonObject]) -> tuple[Part, ...]:
 def _part_to_json(part: Part) -> JsonObject:
     match part:
         case Text():
-            return {"type": "text", "text": part.text}
+            return {"type": "text", "text": part.text, **({"opaque": part.opaque} if part.opaque is not None else {})}
         case Reasoning():
             return {"type": "reasoning", "text": part.text, "opaque": part.opaque}
         case Opaque():
@@ -127,7 +127,7 @@ def _part_to_json(part: Part) -> JsonObject:
 def _part_from_json(data: JsonObject) -> Part:
     match data["type"]:
         case "text":
-            return Text(data["text"])
+            return Text(data["text"], data.get("opaque"))
         case "reasoning":
             return Reasoning(data["text"], data["opaque"])
         case "opaque":

@@ -196,7 +196,11 @@ def _accept(
 def _settle(me: Agent, grant: Granted, usage: Usage, billed: float | None, *, replied: bool) -> float | None:
     run = me.run
     settled = run.gate.settle(grant.id, usage, billed, replied=replied)
-    run.append(BudgetSettled(actor=me.path, id=grant.id, usage=usage_to_json(usage), cost_usd=settled.cost_usd))
+    run.append(
+        BudgetSettled(
+            actor=me.path, id=grant.id, usage=usage_to_json(usage), cost_usd=settled.cost_usd, replied=replied
+        )
+    )
     for overrun in settled.overruns:
         run.append(BudgetOverrun(actor=me.path, limit=overrun.limit, scope=overrun.scope, by=overrun.by))
     return settled.cost_usd
