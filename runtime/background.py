@@ -37,6 +37,7 @@ class Child:
     message: MessageSent | None = None
     is_error: bool = False
     ended: trio.Event = attrs.Factory(trio.Event)
+    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     claimed: bool = False
 
 
@@ -61,8 +62,8 @@ class Background:
 
     def cancel(self) -> None:
         """End all children that still work."""
-        if self._nursery is not None:
-            self._nursery.cancel_scope.cancel()
+        for child in self.running:
+            child.scope.cancel()
 
     @property
     def running(self) -> tuple[Child, ...]:
@@ -131,15 +132,18 @@ class Background:
         return received
 
     async def _work(self, child: Child, agent: Agent, assignment: Assignment) -> None:
+        said: Output | None = None
         try:
-            report = await call_child(agent, assignment)
-            said = output(agent.path, report)
+            with child.scope:
+                said = output(agent.path, await call_child(agent, assignment))
         except ActorFailed as failed:
             said = Output(f"{agent.path} crashed: {failed.cause}", is_error=True)
-        child.is_error = said.is_error
-        child.message = MessageSent(actor=agent.path, id=f"r{agent.number}", to=self._parent.path, text=said.text)
-        self._parent.run.append(child.message)
-        child.ended.set()
+        finally:
+            child.ended.set()
+        if said is not None:
+            child.is_error = said.is_error
+            child.message = MessageSent(actor=agent.path, id=f"r{agent.number}", to=self._parent.path, text=said.text)
+            self._parent.run.append(child.message)
 
 
 def start_tool(parent: Agent, child: Definition) -> Tool:

@@ -62,6 +62,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     if recovered is not None and run.recovered is not None:
         agent.restore(run.recovered, recovered)
         recall_spending(run, run.recovered, recovered)
+        run.gate.ledger.keep(path, agent.ask(agent.request("turn", 0), "turn"))
     return agent
 
 
