@@ -16,6 +16,9 @@ from runtime.messages import JsonObject
 
 MARGIN_SHARE = 0.1
 MARGIN_MOST = 30.0
+LEAD_SHARE = 0.02
+LEAD_MOST = 1.0
+"""A child has ended this much before its parent's last turn must begin, so that its report arrives."""
 
 
 @attrs.frozen
@@ -63,12 +66,23 @@ class Clocks:
     def __init__(self) -> None:
         self._watches: dict[str, _Watch] = {}
 
-    def start(self, path: str, parent: str | None, timeout: float | None, now: float, strands: int = 1) -> None:
-        """Start an actor's clock, its loop being the one strand. Raises ValueError where it has been started."""
+    def start(
+        self,
+        path: str,
+        parent: str | None,
+        timeout: float | None,
+        now: float,
+        strands: int = 1,
+        elapsed: float = 0.0,
+    ) -> None:
+        """Start an actor's clock, its loop being the one strand. Raises ValueError where it has been started.
+
+        `elapsed` is what it showed when an earlier process ended; the clocks above know of it already.
+        """
         if path in self._watches:
             raise ValueError(f"the clock of {path} has been started")
         above = None if parent is None else self._watches[parent]
-        watch = self._watches[path] = _Watch(path, above, timeout)
+        watch = self._watches[path] = _Watch(path, above, timeout, elapsed=elapsed)
         self._shift(watch, strands, now)
 
     def finish(self, path: str, now: float) -> float:
@@ -111,9 +125,8 @@ class Clocks:
         found: Deadline | None = None
         for watch in reversed(tuple(self._watches[path].chain())):
             if found is not None:
-                found = attrs.evolve(
-                    found, at=found.wrap_up_at, wrap_up_at=_wrap_up_at(found.wrap_up_at, found.timeout)
-                )
+                at = found.wrap_up_at - min(LEAD_SHARE * found.timeout, LEAD_MOST)
+                found = attrs.evolve(found, at=at, wrap_up_at=_wrap_up_at(at, found.timeout))
             if watch.timeout is None or not watch.working:
                 continue
             at = now + watch.timeout - watch.read(now)
