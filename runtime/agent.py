@@ -314,7 +314,7 @@ class Agent(Actor[Assignment, Report]):
         """Queue a human's message; it enters the history when the running round has all its results."""
         self.history.steer(id, text, by, interrupt)
         if interrupt and self.work is not None:
-            self.work.interrupted_by = f"interrupted by {by}'s message"
+            self.work.interrupted_by = f"interrupted by a message from {by}"
             self.work.scope.cancel()
 
     def cancel(self, by: str) -> None:
