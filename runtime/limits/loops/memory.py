@@ -16,6 +16,7 @@ from .volatile import masked, measures
 LINES = 8192
 CALLS = 2048
 ANSWERED = 128
+_NO_DIGITS = bytes.maketrans(b"0123456789", b"##########")
 TEXT = 131_072
 """Characters of results kept to compare a later answer of the same call with."""
 SAMPLE = 1000
@@ -37,21 +38,31 @@ class Lines:
         marks = list(map(crc32, lines))
         fresh = [place for place, mark in enumerate(marks) if mark not in known]
         never, stale = len(fresh), sum(1 for mark in marks if known.get(mark) == phase)
+        frame = [crc32(b"#" + lines[place].translate(_NO_DIGITS)) for place in (0, -1)] if len(lines) > 4 else []
         if 0 < never <= 2:
-            # A footer like "took 0.3 s" is a new line each time; blanked, it is not.
             for place in fresh:
-                line = lines[place].decode("utf-8", "surrogatepass")
-                blanked = masked(line)
-                if blanked != line:
-                    mark = crc32(b"~" + blanked.encode("utf-8", "surrogatepass"))
-                    never -= mark in known
-                    stale += known.get(mark) == phase
-                    known[mark] = phase
-        for mark in marks:
+                alias = self._alias(lines, place, frame)
+                if alias is not None:
+                    never -= alias in known
+                    stale += known.get(alias) == phase
+                    known[alias] = phase
+        for mark in (*marks, *frame):
             known[mark] = phase
         while len(known) > LINES:
             known.popitem(last=False)
         return len(marks), never, len(marks) - stale
+
+    @staticmethod
+    def _alias(lines: list[bytes], place: int, frame: list[int]) -> int | None:
+        """What a new line is known by although it differs each time.
+
+        Around a longer text stands a frame, "lines 41-80 of 300"; a footer says "took 0.3 s".
+        """
+        if frame and place in (0, len(lines) - 1):
+            return frame[0 if place == 0 else 1]
+        line = lines[place].decode("utf-8", "surrogatepass")
+        blanked = masked(line)
+        return None if blanked == line else crc32(b"~" + blanked.encode("utf-8", "surrogatepass"))
 
     def snapshot(self) -> list[list[int]]:
         return [[mark, phase] for mark, phase in self.known.items()]
