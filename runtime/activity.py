@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
 
 from .run import Run
+
+Ready: TypeAlias = Callable[[], bool]
 
 
 class Activity:
@@ -15,34 +18,53 @@ class Activity:
         self._run = run
         self._path = path
         self._strands = 1
-        self._awaited: list[str] = []
+        self._waits: list[Ready] = []
 
     @property
     def works(self) -> bool:
-        """Whether a strand works, or is about to: one that waits for a child that has ended is."""
-        return self._strands > 0 or any(child not in self._run.live for child in self._awaited)
+        """Whether a strand works, or is about to, because what it waits for has come."""
+        return self._strands > 0 or any(ready() for ready in self._waits)
 
     @contextmanager
-    def idle(self, *children: str) -> Generator[None]:
-        """While inside, one strand waits for a human, or for the children at these paths."""
-        self._strands -= 1
-        self._awaited += children
-        self._run.deadlines.rest(self._path)
+    def idle(self, ready: Ready) -> Generator[None]:
+        """While inside, one strand waits for a human or a child; `ready` says whether its wait is over."""
+        self._waits.append(ready)
+        self._change(-1)
         try:
             yield
         finally:
-            self._strands += 1
-            for child in children:
-                self._awaited.remove(child)
-            self._run.deadlines.work(self._path)
+            self._waits.remove(ready)
+            self._change(1)
+
+    def awaiting(self, *children: str) -> AbstractContextManager[None]:
+        """While inside, one strand waits until one of the children at these paths has ended."""
+        return self.idle(lambda: any(child not in self._run.live for child in children))
 
     @contextmanager
-    def busy(self) -> Generator[None]:
-        """One more strand works: the opposite of idle."""
-        self._strands += 1
-        self._run.deadlines.work(self._path)
+    def forked(self, count: int) -> Generator[Callable[[], None]]:
+        """While inside, so many strands work instead of one; each calls what is given when it is done.
+
+        The last one done is the loop's own again: between two strands that work nobody is seen idle.
+        """
+        left = count
+        self._change(count - 1)
+
+        def done() -> None:
+            nonlocal left
+            left -= 1
+            if left:
+                self._change(-1)
+
         try:
-            yield
+            yield done
         finally:
-            self._strands -= 1
-            self._run.deadlines.rest(self._path)
+            if left:
+                self._change(1 - left)
+
+    def _change(self, strands: int) -> None:
+        self._strands += strands
+        if strands < 0:
+            self._run.deadlines.rest(self._path, -strands)
+        else:
+            self._run.deadlines.work(self._path, strands)
+        self._run.check_waiting()

@@ -13,6 +13,7 @@ from .background import Background
 from .context.joined import joined_text
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
+from .errors import UsageError
 from .events import (
     ActorContinued,
     ActorFinished,
@@ -28,13 +29,14 @@ from .journal.state import ActorState, RunState
 from .limits.budget import Ask, Purpose
 from .limits.limits import Limits
 from .limits.loops import GuardSettings
-from .messages import AssistantMessage, JsonObject, ToolCall, ToolResults, UserMessage
+from .messages import AssistantMessage, JsonObject, ToolCall, ToolResults, UserMessage, size_of
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
 from .record import report_to_json, result_of
 from .report import Assignment, Report, Status, StopReason
-from .round import Round, close_round, run_round
+from .resume import abandon
+from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run, digest
 from .stop import Stop
 from .tools import RunHooks, ToolBox, ToolContext
@@ -82,11 +84,14 @@ class Agent(Actor[Assignment, Report]):
         self.family = Family(self, hire)
         self.background = Background(self)
         self.turn = 0
-        self.result_cap = 0
+        self.result_cap = RESULT_CAP
+        self.room = RESULT_CAP * 2
         self.left_out = 0
         self.work: Round | None = None
         self.cut_text = ""
-        self._restored = False
+        self._begun = False
+        self._ended = False
+        self._too_late = ""
         self._orphans: tuple[ActorState, ...] = ()
         self._scope = trio.CancelScope()
         self._cancelled_by = ""
@@ -114,7 +119,7 @@ class Agent(Actor[Assignment, Report]):
 
         A cancelled call leaves `actor.finished` (cancelled) in the journal and a valid history.
         """
-        self._begin(message)
+        self.begin(message)
         report: Report | None = None
         failure = ""
         try:
@@ -122,28 +127,31 @@ class Agent(Actor[Assignment, Report]):
                 report = await self._work()
             if report is None:
                 report = self._report("cancelled", detail=f"cancelled by {self._cancelled_by}")
-            return report
         except ProviderError as error:
-            report = self._report("failed", detail=error.message)
-            return report
+            if error.kind == "context_length":
+                report = self._report("stopped", None, "context_window", error.message)
+            else:
+                report = self._report("failed", detail=error.message)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             if not self.run.suspending:
-                self._end(report or self._report("failed" if failure else "cancelled", detail=failure))
+                report = self._end(report or self._report("failed" if failure else "cancelled", detail=failure))
+        return report
 
     async def _work(self) -> Report:
         async with self.background:
-            for child in self._orphans:
-                self.background.begin(
-                    self.family.hire(child.agent, child.call_id or ""), child.task, child.call_id or ""
-                )
-            with self.run.deadlines.soft(self.path) as scope:
-                outcome = await self._loop()
-            if scope.cancelled_caught:
-                outcome = Stop("deadline", self.run.deadlines.explain(self.path))
-            return outcome if isinstance(outcome, Report) else await self._wrap_up(outcome)
+            try:
+                for child in self._orphans:
+                    self.background.take_up(child)
+                with self.run.deadlines.soft(self.path) as scope:
+                    outcome = await self._loop()
+                if scope.cancelled_caught:
+                    outcome = Stop("deadline", self.run.deadlines.explain(self.path))
+                return outcome if isinstance(outcome, Report) else await self._wrap_up(outcome)
+            finally:
+                self._too_late = "has ended"
 
     async def _loop(self) -> Report | Stop:
         while True:
@@ -168,8 +176,9 @@ class Agent(Actor[Assignment, Report]):
             return
         if self.history.admit_steers():
             self.alerts.tell("user_message")
-        for report in self.background.take_reports():
+        for report in self.background.take_reports(self.room - NOTE_BYTES):
             self.history.add(report)
+            self.room -= size_of(report)
 
     async def _call(self, because: str) -> Report | Stop | None:
         if because == "length":
@@ -202,9 +211,8 @@ class Agent(Actor[Assignment, Report]):
                 return self._report("stopped", message.text or None, reason)
             case _:
                 pass
-        if running := self.background.running:
-            with self.activity.idle(*(child.path for child in running)):
-                await self.background.wait_one()
+        if self.background.running:
+            await self.background.wait_news()
             return None
         text = joined_text(self.history.conversation.messages, CONTINUE) or self.history.conversation.last_text
         if text.strip():
@@ -218,7 +226,10 @@ class Agent(Actor[Assignment, Report]):
     async def _wrap_up(self, stop: Stop) -> Report:
         """End before a limit or the guard does it: close the round, ask once more with tools off, report."""
         self._close_round(f"interrupted: {stop.detail}")
-        self.background.cancel()
+        with self.run.deadlines.hard(self.path):
+            await self.background.stop()
+        self._hear()
+        self._too_late = "gives its last answer"
         self.history.note(WRAP_UP.format(why=_sentence(stop.detail)), "wrap_up")
         with self.run.deadlines.hard(self.path):
             try:
@@ -232,7 +243,7 @@ class Agent(Actor[Assignment, Report]):
 
     async def _while_held(self) -> None:
         while self._held:
-            with self.activity.idle():
+            with self.activity.idle(lambda: not self._held):
                 await self._continue.wait()
 
     def _close_round(self, reason: str) -> None:
@@ -243,7 +254,9 @@ class Agent(Actor[Assignment, Report]):
         work = self.work or Round(calls, self.result_cap)
         self.work = None
         close_round(self, work, reason)
-        self.history.add(ToolResults(tuple(work.results[call.id] for call in calls)))
+        results = ToolResults(tuple(work.results[call.id] for call in calls))
+        self.history.add(results)
+        self.room -= size_of(results)
 
     # --- what a turn and a round ask of their actor ---------------------------------------------------------------
 
@@ -311,11 +324,17 @@ class Agent(Actor[Assignment, Report]):
     # --- control: served at any time -------------------------------------------------------------------------------
 
     def steer(self, id: str, text: str, by: str, interrupt: bool = False) -> None:
-        """Queue a human's message; it enters the history when the running round has all its results."""
+        """Queue a human's message; it enters the history when the running round has all its results.
+
+        Raises UsageError where it would never be read.
+        """
+        if self._too_late:
+            raise UsageError(f"too late: {self.path} {self._too_late}")
         self.history.steer(id, text, by, interrupt)
         if interrupt and self.work is not None:
             self.work.interrupted_by = f"interrupted by a message from {by}"
             self.work.scope.cancel()
+        self.background.stir()
 
     def cancel(self, by: str) -> None:
         """End this actor and everything below it; its parent gets a `cancelled` report."""
@@ -339,11 +358,8 @@ class Agent(Actor[Assignment, Report]):
 
     def restore(self, record: RunState, state: ActorState) -> None:
         """Stand where an earlier process left this actor: history, round, steering, children, turn, guard."""
-        self._restored = True
-        self._orphans = record.background_of(self.path)
-        for message in record.undelivered.values():
-            if message.to == self.path:
-                self.background.deliver(message)
+        self._begun = True
+        self._orphans = self.background.recall(record)
         self.history.restore(state.history, state.steers.values())
         self.turn = state.turn
         self._held = state.held
@@ -357,15 +373,21 @@ class Agent(Actor[Assignment, Report]):
                 {id: result_of(finished) for id, finished in done.items()},
                 {id: finished.seconds for id, finished in done.items()},
                 requested=set(state.calls),
+                counted={call.call_id for call in state.calls.values() if call.verdict},
                 started={call.call_id for call in state.unclear_calls},
             )
-        elif isinstance(self.history.conversation.next_step(), Finish):
+        elif state.ended_once and isinstance(self.history.conversation.next_step(), Finish):
+            self.alerts.tell("user_message")
             self.history.note(GO_ON, "resume")
+        if state.cancel is not None and state.report is None:
+            self.cancel(state.cancel.by or "you")
 
-    def _begin(self, assignment: Assignment) -> None:
+    def begin(self, assignment: Assignment) -> None:
+        """Put the actor on record as started, once; `handle` or `dismiss` ends it."""
         self.run.live[self.path] = self
-        if self._restored:
+        if self._begun:
             return
+        self._begun = True
         self.run.append(
             ActorStarted(
                 actor=self.path,
@@ -386,23 +408,40 @@ class Agent(Actor[Assignment, Report]):
         )
         self.history.add(UserMessage(assignment.task))
 
-    def _end(self, report: Report) -> None:
+    def dismiss(self) -> None:
+        """End an actor that was cut off before its task ran; nothing happens to one that has ended by itself."""
+        if not self._ended and not self.run.suspending:
+            self._end(self._report("cancelled"))
+
+    @property
+    def words(self) -> str:
+        """The newest words of its model: its partial work."""
+        return self.history.conversation.last_text or self.cut_text
+
+    def _end(self, report: Report) -> Report:
+        self._ended = True
+        self._too_late = "has ended"
+        run = self.run
         try:
             self._close_round(f"interrupted: the agent was {report.status}")
-            self.run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
+            abandon(run, self.path)
+            spent = run.gate.ledger.spent(self.path)
+            report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
+            run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
         finally:
-            del self.run.live[self.path]
-            self.run.deadlines.finish(self.path)
-            self.run.gate.close(self.path)
+            del run.live[self.path]
+            run.deadlines.finish(self.path)
+            run.gate.close(self.path)
             self.model.provider.forget(self.path)
-        self.run.check_waiting()
+        run.check_waiting()
+        return report
 
     def _report(
         self, status: Status, text: str | None = None, reason: StopReason | None = None, detail: str = ""
     ) -> Report:
         spent = self.run.gate.ledger.spent(self.path)
         if text is None:
-            text = self.history.conversation.last_text or self.cut_text
+            text = self.words
         return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail)
 
 

@@ -13,10 +13,11 @@ import trio
 
 from actors import ActorFailed, ChildSpec, Supervisor
 
+from .agent import Agent
 from .cast import Cast
 from .deadlines import Deadlines
 from .definitions import Definition
-from .errors import ElencoError, UsageError, first_of
+from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
@@ -34,7 +35,7 @@ from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
 from .prices import models_from
-from .record import report_to_json
+from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
@@ -117,6 +118,8 @@ class LiveRun:
         self._done = trio.Event()
         self._report: Report | None = None
         self._error: ElencoError | None = None
+        self._root: Agent | None = None
+        self._cancelled_by = ""
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -129,31 +132,41 @@ class LiveRun:
         return self._report
 
     def cancel(self, by: str = "you") -> None:
-        """Cancel the whole run; it ends with a report that says so."""
-        root = next(iter(self.run.live.values()), None)
-        if root is not None:
-            self.run.append(CancelRequested(actor=root.path, by=by))
-            root.cancel(by)
+        """Cancel the whole run; it ends with a report that says so. Nothing happens to a run that has ended."""
+        if self._root is None:
+            self._cancelled_by = by
+        elif self._root.path in self.run.live:
+            self.run.append(CancelRequested(actor=self._root.path, by=by))
+            self._root.cancel(by)
 
-    async def work(self, root: str, task: str, limits: Limits) -> None:
-        """Run the root to its end and record how it ended. Raises JournalError."""
+    async def work(self, root: str, task: str, limits: Limits, report: Report | None = None) -> None:
+        """Run the root to its end, unless its `report` is there already, and record how it ended."""
         run = self.run
         try:
             with run.scope:
-                agent = hire(run, root, None, None, limits)
-                async with Supervisor() as supervisor:
-                    ref = await supervisor.start(ChildSpec(root, lambda: agent))
-                    if run.recovered is not None and (asked := run.recovered.cancel) is not None:
-                        agent.cancel(asked.by)
-                    self._report = await ref.ask(Assignment(task))
+                self._report = report or await self._work(root, task, limits)
             if self._report is not None:
                 run.append(RunFinished(report=report_to_json(self._report)))
             await run.journal.barrier()
         except ActorFailed as failed:
             self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
+        except JournalError as error:
+            self._error = error
         finally:
-            self.stream.close()
             self._done.set()
+
+    async def _work(self, root: str, task: str, limits: Limits) -> Report:
+        run = self.run
+        agent = self._root = hire(run, root, None, None, limits)
+        assignment = Assignment(task)
+        agent.begin(assignment)
+        if run.recovered is not None and run.recovered.finished is None and run.recovered.cancel is not None:
+            agent.cancel(run.recovered.cancel.by or "you")
+        if self._cancelled_by:
+            self.cancel(self._cancelled_by)
+        async with Supervisor() as supervisor:
+            ref = await supervisor.start(ChildSpec(root, lambda: agent))
+            return await ref.ask(assignment)
 
     def _broken(self, cause: BaseException) -> ElencoError:
         """A fault of ours: one line for the person, the traceback for the record."""
@@ -171,6 +184,14 @@ class Resumption:
     state: RunState
     limits: Limits
     changes: Mapping[str, str] = attrs.field(factory=dict[str, str])
+
+    @property
+    def report(self) -> Report | None:
+        """That of a root which had ended before the run could record it, if nobody wants more of it now."""
+        root = self.state.actors.get(self.state.root)
+        if root is None or root.report is None or self.state.finished is not None or self.changes:
+            return None
+        return report_from_json(root.report)
 
 
 @asynccontextmanager
@@ -218,7 +239,8 @@ async def open_run(
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run.deadlines.watch)
-            nursery.start_soon(live.work, ready.root.name, options.task, limits)
+            report = resumption.report if resumption is not None else None
+            nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             try:
                 yield live
                 await live.report()

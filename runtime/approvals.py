@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import attrs
@@ -28,13 +28,25 @@ class Pending:
     answered: trio.Event = attrs.Factory(trio.Event)
     decision: ApprovalDecided | None = None
 
+    def is_decided(self) -> bool:
+        return self.decision is not None
+
+    async def answer(self) -> ApprovalDecided:
+        """The decision, once it is recorded. A cancelled wait leaves the question as it is."""
+        await self.answered.wait()
+        assert self.decision is not None
+        return self.decision
+
 
 class Approvals:
-    """The open questions of one run. Whoever shows them (terminal, dashboard, socket) calls `decide`."""
+    """The open questions of one run. Whoever shows them (terminal, dashboard, socket) calls `decide`.
 
-    def __init__(self, journal: Recorder, waiting: Callable[[], None]) -> None:
+    `changed` is called when a decision has been made.
+    """
+
+    def __init__(self, journal: Recorder, changed: Callable[[], None]) -> None:
         self._journal = journal
-        self._waiting = waiting
+        self._changed = changed
         self._asked = 0
         self._by_call: dict[tuple[str, str], Pending] = {}
         self._by_id: dict[str, Pending] = {}
@@ -44,23 +56,23 @@ class Approvals:
         """What nobody has decided yet, oldest first."""
         return tuple(entry.request for entry in self._by_id.values() if entry.decision is None)
 
-    def restore(self, requests: Iterable[ApprovalRequested], decisions: Iterable[ApprovalDecided]) -> None:
-        """Take over what an earlier process asked, and what has been decided since."""
+    def restore(
+        self, asked: int, requests: Iterable[ApprovalRequested], decisions: Mapping[str, ApprovalDecided]
+    ) -> None:
+        """Take over what an earlier process asked: `asked` questions in all, and those whose call has no result yet."""
+        self._asked = asked
         for request in requests:
-            self._asked += 1
-            pending = Pending(request)
+            pending = Pending(request, decision=decisions.get(request.id))
+            if pending.is_decided():
+                pending.answered.set()
             self._by_id[request.id] = self._by_call[request.actor, request.call_id] = pending
-        for decision in decisions:
-            if (entry := self._by_id.get(decision.id)) is not None:
-                entry.decision = decision
-                entry.answered.set()
 
     async def ask(
         self, actor: str, call_id: str, name: str, arguments: JsonObject, why: str, preview: str = ""
-    ) -> ApprovalDecided:
-        """The decision on a call, waiting for it as long as it takes; one that is on record counts at once.
+    ) -> Pending:
+        """The question whether a call may run, on record; the same one again for a call that was asked about before.
 
-        Raises JournalError. A cancelled ask leaves the question open: a later process finds it in the journal.
+        Raises JournalError. A cancelled ask may leave the question on record; `withdraw` it when the call ends.
         """
         pending = self._by_call.get((actor, call_id))
         if pending is None:
@@ -78,12 +90,13 @@ class Approvals:
             self._journal.append(request)
             await self._journal.barrier()
             self._by_id[request.id] = self._by_call[actor, call_id] = pending
-        if pending.decision is None:
-            self._waiting()
-        await pending.answered.wait()
-        assert pending.decision is not None
-        del self._by_id[pending.request.id], self._by_call[actor, call_id]
-        return pending.decision
+        return pending
+
+    def withdraw(self, actor: str, call_id: str) -> None:
+        """The call has its result: nothing is left to decide, or to use a decision for."""
+        pending = self._by_call.pop((actor, call_id), None)
+        if pending is not None:
+            del self._by_id[pending.request.id]
 
     async def decide(
         self,
@@ -97,7 +110,7 @@ class Approvals:
     ) -> None:
         """Record a human's decision, then act on it. Raises UsageError for an unknown or decided id, JournalError.
 
-        A cancelled call may leave the decision recorded and not acted on in this process; a resume finds it.
+        A cancelled call has decided all the same.
         """
         pending = self._by_id.get(id)
         if pending is None or pending.decision is not None:
@@ -108,5 +121,9 @@ class Approvals:
             actor=request.actor, id=id, decision=decision, by=by, why=why, scope=scope, arguments=arguments
         )
         self._journal.append(pending.decision)
-        await self._journal.barrier()
-        pending.answered.set()
+        self._changed()
+        try:
+            await self._journal.barrier()
+        finally:
+            # Also when nobody waits for the barrier any more: no effect goes before the next one.
+            pending.answered.set()

@@ -14,16 +14,20 @@ import trio
 
 from actors import ActorFailed
 
+from .errors import JournalError, first_of
 from .events import MessageReceived, MessageSent
-from .messages import UserMessage
-from .record import message_of
+from .journal.nursery import serving
+from .messages import UserMessage, size_of
+from .record import message_of, report_from_json
 from .report import Assignment
 from .tools import Output, Tool, ToolContext, ToolError
 from .tools.delegate import call_child, output, task_schema
+from .tools.results import fitting
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .definitions import Definition
+    from .journal.state import ActorState, RunState
 
 START = "start_"
 AWAIT = "await_agent"
@@ -47,8 +51,9 @@ class Background:
     def __init__(self, parent: Agent) -> None:
         self._parent = parent
         self._children: dict[str, Child] = {}
-        self._block = trio.open_nursery()
+        self._block = serving()
         self._nursery: trio.Nursery | None = None
+        self._news = trio.Event()
 
     async def __aenter__(self) -> None:
         self._nursery = await self._block.__aenter__()
@@ -57,13 +62,12 @@ class Background:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """Whoever still works is cancelled: nobody is left to read the report."""
-        self.cancel()
-        return await self._block.__aexit__(kind, error, trace)
-
-    def cancel(self) -> None:
-        """End all children that still work."""
-        for child in self.running:
-            child.scope.cancel()
+        try:
+            return await self._block.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            if (fault := first_of(group, JournalError)) is not None:
+                raise fault from None
+            raise
 
     @property
     def running(self) -> tuple[Child, ...]:
@@ -74,36 +78,65 @@ class Background:
         assert self._nursery is not None
         name = agent.path.rpartition("/")[2]
         child = self._children[name] = Child(agent.path)
-        self._nursery.start_soon(self._work, child, agent, Assignment(task, call_id))
+        assignment = Assignment(task, call_id)
+        agent.begin(assignment)
+        self._nursery.start_soon(self._work, child, agent, assignment)
         return name
 
-    def deliver(self, message: MessageSent) -> None:
-        """A report that an earlier process recorded and did not deliver."""
-        child = Child(message.actor, message)
-        child.ended.set()
-        self._children[message.actor.rpartition("/")[2]] = child
+    def recall(self, state: RunState) -> tuple[ActorState, ...]:
+        """Take over what an earlier process left: reports that have not arrived; returns the children still at work."""
+        for message in state.undelivered.values():
+            if message.to == self._parent.path:
+                self._deliver(message)
+        left = state.background_of(self._parent.path)
+        for child in left:
+            if child.report is not None:
+                said = output(child.path, report_from_json(child.report))
+                self._deliver(self._send(child.path, child.number, said.text))
+        return tuple(child for child in left if child.report is None)
 
-    def take_reports(self) -> list[UserMessage]:
-        """Reports nobody awaits, as messages for the history; each is taken once, and recorded as received."""
+    def take_up(self, child: ActorState) -> None:
+        """Let a child of an earlier process go on; one that may not is reported as lost."""
+        try:
+            agent = self._parent.family.hire(child.agent, child.call_id or "")
+        except ToolError as refused:
+            text = f"{child.path} was interrupted and could not go on: {refused}"
+            self._deliver(self._send(child.path, child.number, text))
+        else:
+            self.begin(agent, child.task, child.call_id or "")
+
+    def take_reports(self, room: int) -> list[UserMessage]:
+        """Reports nobody awaits, as messages for the history; each is taken once, and recorded as received.
+
+        All together they have at most about `room` bytes; what is longer is shortened, with a handle to read the rest.
+        """
+        waiting = [name for name, child in self._children.items() if child.message is not None and not child.claimed]
         found: list[UserMessage] = []
-        for name, child in list(self._children.items()):
-            if child.message is not None and not child.claimed:
-                found.append(message_of(self._receive(name, child)))
+        for place, name in enumerate(waiting):
+            message = message_of(self._receive(name, room=room // (len(waiting) - place)))
+            room -= size_of(message)
+            found.append(message)
         return found
 
-    async def wait_one(self) -> None:
-        """Until one of the running children has ended. A cancelled wait changes nothing."""
+    async def wait_news(self) -> None:
+        """Until a child has ended, or `stir` was called. A cancelled wait changes nothing."""
+        running = [child.path for child in self.running]
+        self._news = news = trio.Event()
+        live = self._parent.run.live
+        with self._parent.activity.idle(lambda: news.is_set() or any(path not in live for path in running)):
+            await news.wait()
+
+    def stir(self) -> None:
+        """There is news for the parent."""
+        self._news.set()
+
+    async def stop(self) -> None:
+        """End all children that still work; what they have by then is their report. A cancelled wait ends them too."""
         running = self.running
-        if not running:
-            return
-        async with trio.open_nursery() as nursery:
-
-            async def watch(child: Child) -> None:
-                await child.ended.wait()
-                nursery.cancel_scope.cancel()
-
-            for child in running:
-                nursery.start_soon(watch, child)
+        for child in running:
+            child.scope.cancel()
+        for child in running:
+            await child.ended.wait()
 
     async def take(self, name: str, call_id: str) -> Output:
         """The report of one child as the result of a call. Raises ToolError for a name that stands for none."""
@@ -113,22 +146,30 @@ class Background:
             raise ToolError(f"no background agent '{name}' has a report to give; there is: {known}")
         child.claimed = True
         try:
-            with self._parent.activity.idle(child.path):
+            with self._parent.activity.awaiting(child.path):
                 await child.ended.wait()
         except trio.Cancelled:
             child.claimed = False
             raise
-        received = self._receive(name, child, call_id)
+        received = self._receive(name, call_id)
         return Output(received.text, is_error=child.is_error)
 
-    def _receive(self, name: str, child: Child, call_id: str = "") -> MessageReceived:
+    def _deliver(self, message: MessageSent) -> None:
+        child = Child(message.actor, message)
+        child.ended.set()
+        self._children[message.actor.rpartition("/")[2]] = child
+
+    def _receive(self, name: str, call_id: str = "", room: int | None = None) -> MessageReceived:
+        child = self._children.pop(name)
         message = child.message
         assert message is not None
+        run, text = self._parent.run, message.text
+        if room is not None:
+            text = fitting(text, room, lambda whole: run.results.keep(message.id, whole))
         received = MessageReceived(
-            actor=self._parent.path, id=message.id, sender=child.path, text=message.text, call_id=call_id
+            actor=self._parent.path, id=message.id, sender=child.path, text=text, call_id=call_id
         )
-        self._parent.run.append(received)
-        del self._children[name]
+        run.append(received)
         return received
 
     async def _work(self, child: Child, agent: Agent, assignment: Assignment) -> None:
@@ -136,22 +177,30 @@ class Background:
         try:
             with child.scope:
                 said = output(agent.path, await call_child(agent, assignment))
+            if said is None:
+                said = Output(f"{agent.path} was cut off.\n\nIts partial work:\n{agent.words}", is_error=True)
         except ActorFailed as failed:
             said = Output(f"{agent.path} crashed: {failed.cause}", is_error=True)
         finally:
+            if said is not None:
+                child.is_error = said.is_error
+                child.message = self._send(agent.path, agent.number, said.text)
             child.ended.set()
-        if said is not None:
-            child.is_error = said.is_error
-            child.message = MessageSent(actor=agent.path, id=f"r{agent.number}", to=self._parent.path, text=said.text)
-            self._parent.run.append(child.message)
+            self.stir()
+
+    def _send(self, path: str, number: int, text: str) -> MessageSent:
+        message = MessageSent(actor=path, id=f"r{number}", to=self._parent.path, text=text)
+        self._parent.run.append(message)
+        return message
 
 
 def start_tool(parent: Agent, child: Definition) -> Tool:
     """The tool `start_<child>`: as delegation, but the parent goes on at once."""
 
     async def run(ctx: ToolContext, task: str) -> Output:
-        agent = parent.family.hire(child.name, ctx.call_id)
-        name = parent.background.begin(agent, task, ctx.call_id)
+        name = parent.family.ended_before(ctx.call_id)
+        if name is None:
+            name = parent.background.begin(parent.family.hire(child.name, ctx.call_id), task, ctx.call_id)
         await trio.lowlevel.checkpoint()
         return Output(f"{name} has started. Its report comes as a message, or with {AWAIT}(name='{name}').")
 

@@ -42,19 +42,19 @@ class Deadlines:
 
     def start(self, path: str, parent: str | None, timeout: float | None, elapsed: float = 0.0) -> None:
         """Start an actor's clock; `elapsed` is what it showed before the process was restarted."""
-        self.clocks.start(path, parent, timeout, trio.current_time() - elapsed)
+        self.clocks.start(path, parent, timeout, trio.current_time(), elapsed=elapsed)
 
     def finish(self, path: str) -> None:
         self.clocks.finish(path, trio.current_time())
 
-    def rest(self, path: str) -> None:
-        """One of the actor's strands now waits for a human or a child."""
-        self.clocks.pause(path, trio.current_time())
+    def rest(self, path: str, strands: int = 1) -> None:
+        """So many of the actor's strands now wait for a human or a child."""
+        self.clocks.pause(path, trio.current_time(), strands)
 
-    def work(self, path: str) -> None:
-        """One more of the actor's strands works."""
+    def work(self, path: str, strands: int = 1) -> None:
+        """So many more of the actor's strands work."""
         stood = not self.clocks.runs(path)
-        self.clocks.resume(path, trio.current_time())
+        self.clocks.resume(path, trio.current_time(), strands)
         if stood:
             self._wake.set()
 

@@ -11,12 +11,14 @@ import trio
 from .errors import NotHired
 from .messages import JsonObject
 from .policy.subjects import AgentSubject, Subject
+from .record import report_from_json
 from .report import Assignment
 from .tools import Output, ToolError
-from .tools.delegate import delegate
+from .tools.delegate import delegate, output
 
 if TYPE_CHECKING:
     from .agent import Agent
+    from .journal.state import ActorState
 
 Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
 
@@ -61,9 +63,11 @@ class Family:
 
         Raises ToolError. A cancelled ask ends the child it began; whoever joined it asks anew.
         """
+        if (ended := self._recorded(call_id)) is not None and ended.report is not None:
+            return output(ended.path, report_from_json(ended.report))
         key = (agent, " ".join(task.split()))
         while (asked := self._asks.get(key)) is not None:
-            with self._parent.activity.idle(asked.path):
+            with self._parent.activity.awaiting(asked.path):
                 await asked.ended.wait()
             if asked.result is not None:
                 return attrs.evolve(
@@ -77,6 +81,16 @@ class Family:
         finally:
             del self._asks[key]
             asked.ended.set()
+
+    def ended_before(self, call_id: str) -> str | None:
+        """The short name of a child this call began in an earlier process, where it has ended too."""
+        child = self._recorded(call_id)
+        return None if child is None else child.path.rpartition("/")[2]
+
+    def _recorded(self, call_id: str) -> ActorState | None:
+        recovered = self._parent.run.recovered
+        child = recovered.child_of(self._parent.path, call_id) if recovered is not None else None
+        return child if child is not None and child.report is not None else None
 
     def subject(self, agent: str, tool: str) -> Callable[[JsonObject], Subject]:
         """What a call of a delegating tool is about, for the permission rules."""

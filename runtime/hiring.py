@@ -16,7 +16,6 @@ from .limits.limits import CHILD_DEFAULTS, Limits
 from .limits.loops import guard_settings
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
-from .resume import recall_spending
 from .run import Run
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
@@ -30,14 +29,20 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     a faulty file, UsageError for an unknown agent or model.
     """
     definition = run.cast.get(name)
-    recovered = run.recovered.child_of(parent.path if parent else None, call_id) if run.recovered else None
-    path = recovered.path if recovered else (parent.family.next_path(name) if parent else name)
-    bounds = limits or limits_of(definition).or_else(CHILD_DEFAULTS)
-    opened = run.gate.ledger.open(path, parent.path if parent else None, bounds)
-    if isinstance(opened, Barred):
-        raise NotHired(opened.message)
     model = run.models.resolve(definition.model or run.settings.model)
-    number = recovered.number if recovered else run.numbers
+    permits = _permits(run, definition, parent)
+    own = own_tools(run.tools, definition)
+    above = parent.path if parent is not None else None
+    recovered = run.recovered.child_of(above, call_id) if run.recovered is not None else None
+    if recovered is not None:
+        path, number = recovered.path, recovered.number
+        bounds = limits or Limits.from_json(recovered.limits)
+    else:
+        path, number = (parent.family.next_path(name) if parent is not None else name), run.numbers
+        bounds = limits or limits_of(definition).or_else(CHILD_DEFAULTS)
+    ledger = run.gate.ledger
+    if not ledger.is_open(path) and isinstance(opened := ledger.open(path, above, bounds), Barred):
+        raise NotHired(opened.message)
     run.numbers = max(run.numbers, number + 1)
     agent = Agent(
         run,
@@ -46,23 +51,21 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         number=number,
         parent=parent,
         model=model,
-        permits=_permits(run, definition, parent),
+        permits=permits,
         limits=bounds,
         hire=_hire,
     )
-    elapsed = recovered.elapsed if recovered else 0.0
-    run.deadlines.start(path, parent.path if parent else None, bounds.timeout, elapsed)
-    tools = [*own_tools(run.tools, definition), *_delegates(run, agent)]
+    run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
+    tools = [*own, *_delegates(run, agent)]
     if tools:
         tools.append(read_result_tool(run.results))
     toolbox = ToolBox(tools)
-    agent.equip(
-        toolbox, recovered.prompt if recovered else _system(run, agent, toolbox), guard_settings(definition.loops)
-    )
+    prompt = recovered.prompt if recovered is not None else _system(run, agent, toolbox)
+    agent.equip(toolbox, prompt, guard_settings(definition.loops))
     if recovered is not None and run.recovered is not None:
+        run.taken_up.add(path)
         agent.restore(run.recovered, recovered)
-        recall_spending(run, run.recovered, recovered)
-        run.gate.ledger.keep(path, agent.ask(agent.request("turn", 0), "turn"))
+        ledger.keep(path, agent.ask(agent.request("turn", 0), "turn"))
     return agent
 
 

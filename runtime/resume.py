@@ -6,11 +6,14 @@ import os
 from collections.abc import Mapping
 
 from .errors import UsageError
-from .events import BudgetSettled, LimitsChanged, RunResumed
+from .events import ActorFinished, BudgetSettled, LimitsChanged, Record, RunResumed
+from .journal.replay import fold
 from .journal.state import ActorState, RunState
+from .limits.budget import Barred
 from .limits.limits import Limits, changed
 from .messages import Usage
-from .record import usage_to_json
+from .record import report_to_json, usage_to_json
+from .report import Report
 from .run import Run
 
 
@@ -31,40 +34,69 @@ def limits_after(state: RunState, changes: Mapping[str, str]) -> Limits:
 
 
 def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, str]) -> None:
-    """Give a new process's run what the old one knew: spending, numbers, approvals; record that it goes on."""
+    """Give a new process's run what the old one knew: spending, numbers, approvals; record that it goes on.
+
+    A reservation nobody settled is charged in full: the provider may have generated all of it.
+    """
     ended = state.finished.report.get("reason") if state.finished is not None else None
     run.append(RunResumed(pid=os.getpid(), why=f"stopped: {ended}" if ended else ""))
     if changes:
         run.append(LimitsChanged(actor=state.root, limits=limits.as_json(), by="resume"))
+    for actor in state.actors.values():
+        for reservation in list(actor.reservations.values()):
+            usage = Usage(reservation.input, reservation.output_cap, estimated=True)
+            event = BudgetSettled(
+                actor=actor.path,
+                id=reservation.id,
+                usage=usage_to_json(usage),
+                cost_usd=reservation.cost_usd,
+                replied=False,
+            )
+            run.append(event)
+            fold(state, Record(state.seq, state.at, event))
     run.recovered = state
     run.numbers = max((actor.number for actor in state.actors.values()), default=-1) + 1
-    run.approvals.restore(state.requests.values(), state.decisions.values())
+    open_calls = {(actor.path, call.call_id) for actor in state.actors.values() for call in actor.open_calls}
+    asked = [request for request in state.requests.values() if (request.actor, request.call_id) in open_calls]
+    run.approvals.restore(len(state.requests), asked, state.decisions)
+    if state.root in state.actors:
+        _reopen(run, state, state.actors[state.root], limits)
 
 
-def recall_spending(run: Run, state: RunState, actor: ActorState) -> None:
-    """Charge an actor that is open again, and those above, what it and its ended children have spent.
-
-    A reservation nobody settled is charged in full: the provider may have generated all of it.
-    """
+def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> None:
+    """Give all who were at work their place in the ledger, before anybody spends: those above know at once."""
     ledger = run.gate.ledger
+    opened = ledger.open(actor.path, actor.parent, limits)
+    if isinstance(opened, Barred):
+        return
+    children = [state.actors[path] for path in actor.children]
+    for child in children:
+        if child.report is None:
+            _reopen(run, state, child, Limits.from_json(child.limits))
     ledger.recall(actor.path, actor.usage, actor.cost_usd, own_steps=actor.steps, tool_calls=actor.tool_calls)
-    for reservation in actor.reservations.values():
-        usage = Usage(reservation.input, reservation.output_cap, estimated=True)
-        ledger.recall(actor.path, usage, reservation.cost_usd)
-        run.append(
-            BudgetSettled(
-                actor=actor.path, id=reservation.id, usage=usage_to_json(usage), cost_usd=reservation.cost_usd
+    for child in children:
+        if child.report is not None:
+            for below in state.subtree(child.path):
+                ledger.recall(
+                    actor.path,
+                    below.usage,
+                    below.cost_usd,
+                    steps=below.steps,
+                    tool_calls=below.tool_calls,
+                    opened=1,
+                )
+
+
+def abandon(run: Run, parent: str) -> None:
+    """Record the end of those an earlier process left at work below an actor and nobody took up again."""
+    state = run.recovered
+    if state is None or parent not in state.actors:
+        return
+    for actor in reversed(state.subtree(parent)[1:]):
+        if actor.report is None and actor.path not in run.taken_up:
+            spent = Usage() + actor.usage
+            report = Report(
+                "cancelled", actor.last_text, spent, actor.cost_usd, actor.steps, detail="interrupted, and not taken up"
             )
-        )
-    for path in actor.children:
-        if state.actors[path].status == "running":
-            continue
-        for below in state.subtree(path):
-            ledger.recall(
-                actor.path,
-                below.usage,
-                below.cost_usd,
-                steps=below.steps,
-                tool_calls=below.tool_calls,
-                opened=1,
-            )
+            run.taken_up.add(actor.path)
+            run.append(ActorFinished(actor=actor.path, report=report_to_json(report)))

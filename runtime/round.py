@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import attrs
@@ -14,7 +15,7 @@ from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
 from .record import images_to_json
 from .stop import Stop
 from .tools import Problem, Tool, rounds
-from .tools.results import shorten
+from .tools.results import fitting
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -38,6 +39,7 @@ class Round:
     partial: dict[str, str] = attrs.Factory(dict[str, str])
     data: dict[str, JsonObject] = attrs.Factory(dict[str, JsonObject])
     requested: set[str] = attrs.Factory(set[str])
+    counted: set[str] = attrs.Factory(set[str])
     started: set[str] = attrs.Factory(set[str])
     interrupted_by: str = ""
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
@@ -78,21 +80,28 @@ async def run_round(me: Agent, work: Round) -> None:
         for batch in rounds([entry.call for entry in ready.values()], me.toolbox.effects_of):
             if len(batch) == 1:
                 await _perform(me, work, ready[batch[0].id])
-                continue
-            with me.activity.idle():
+            else:
                 await _together(me, work, [ready[call.id] for call in batch])
 
 
 async def _together(me: Agent, work: Round, batch: list[Ready]) -> None:
-    try:
-        async with trio.open_nursery() as nursery:
-            for entry in batch:
-                nursery.start_soon(_busily, me, work, entry)
-    except BaseExceptionGroup as group:
-        # A journal that cannot be written is all a call may raise; it goes up as it is.
-        if (fault := first_of(group, JournalError)) is not None:
-            raise fault from None
-        raise
+    with me.activity.forked(len(batch)) as done:
+
+        async def one(entry: Ready) -> None:
+            try:
+                await _perform(me, work, entry)
+            finally:
+                done()
+
+        try:
+            async with trio.open_nursery() as nursery:
+                for entry in batch:
+                    nursery.start_soon(one, entry)
+        except BaseExceptionGroup as group:
+            # A journal that cannot be written is all a call may raise; it goes up as it is.
+            if (fault := first_of(group, JournalError)) is not None:
+                raise fault from None
+            raise
 
 
 def close_round(me: Agent, work: Round, reason: str) -> None:
@@ -102,11 +111,6 @@ def close_round(me: Agent, work: Round, reason: str) -> None:
         if partial := work.partial.get(call.id):
             text = f"{reason}\n\nPartial work of {call.name.removeprefix('delegate_to_')}:\n{partial}"
         _finish(me, work, ToolResult(call.id, call.name, text, "interrupted"), 0.0)
-
-
-async def _busily(me: Agent, work: Round, entry: Ready) -> None:
-    with me.activity.busy():
-        await _perform(me, work, entry)
 
 
 def _prepare(me: Agent, work: Round, call: ToolCall) -> Ready | None:
@@ -122,10 +126,6 @@ def _prepare(me: Agent, work: Round, call: ToolCall) -> Ready | None:
     if (refusal := me.alerts.precheck(call.name, arguments)) is not None:
         refuse(refusal.why, "refused")
         return None
-    if (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
-        refuse(f"refused: {over.message}", "refused")
-        me.stop_after_round(Stop(over.limit, over.message))
-        return None
     tool = me.toolbox.get(call.name)
     assert tool is not None
     return Ready(call, tool, arguments)
@@ -136,7 +136,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     if call.id in work.started and (settled := await _recovered(me, entry)) is not None:
         _finish(me, work, settled, 0.0)
         return
-    allowed = await _permit(me, entry)
+    allowed = await _permit(me, work, entry)
     if isinstance(allowed, ToolResult):
         _finish(me, work, allowed, 0.0)
         return
@@ -145,14 +145,27 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
         await me.run.journal.barrier()
     started = trio.current_time()
     runnable = call if allowed is call.arguments else attrs.evolve(call, arguments=allowed)
-    result = await me.toolbox.run(runnable, me.tool_context(call), me.hooks)
+    limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
+    result = _overdue(call, tool, limit)
+    with trio.move_on_after(limit):
+        result = await me.toolbox.run(runnable, me.tool_context(call), me.hooks)
     _finish(me, work, result, trio.current_time() - started)
 
 
-async def _permit(me: Agent, entry: Ready) -> JsonObject | ToolResult:
+def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
+    doubt = "" if tool.effects == "none" else "; it may have taken effect: inspect before repeating"
+    text = f"{call.name} did not end within {limit:g} s and was stopped{doubt}"
+    return ToolResult(call.id, call.name, text, "error" if tool.effects == "none" else "unknown")
+
+
+async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
     """The arguments the call may run with (a human may have edited them), or the result that says why not."""
     call, tool = entry.call, entry.tool
     decision = await me.permits.decide(tool, entry.arguments, me.run.workspace)
+    if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
+        me.stop_after_round(Stop(over.limit, over.message))
+        return ToolResult(call.id, call.name, f"refused: {over.message}", "refused")
+    work.counted.add(call.id)
     me.run.append(
         PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
     )
@@ -160,9 +173,10 @@ async def _permit(me: Agent, entry: Ready) -> JsonObject | ToolResult:
         return entry.arguments
     if decision.verdict == "deny":
         return ToolResult(call.id, call.name, f"denied by rule {decision.rule} ({decision.by})", "refused")
-    with me.activity.idle():
-        why = f"{decision.rule} ({decision.by})"
-        answer = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why)
+    why = f"{decision.rule} ({decision.by})"
+    asked = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why)
+    with me.activity.idle(asked.is_decided):
+        answer = await asked.answer()
     if answer.decision == "allow":
         return answer.arguments if answer.arguments is not None else entry.arguments
     return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
@@ -173,35 +187,29 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
     call, tool = entry.call, entry.tool
     if tool.effects != "once":
         return None
-    if tool.check is not None:
-        outcome = await tool.check(entry.arguments)
-        if outcome is not None:
+    match await me.toolbox.outcome(call, entry.arguments):
+        case False:
+            return None
+        case str() as outcome:
             return ToolResult(call.id, call.name, outcome)
-        return None
-    return ToolResult(
-        call.id,
-        call.name,
-        "interrupted before a result was recorded; it may have taken effect; inspect before repeating",
-        "unknown",
-    )
+        case _:
+            text = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
+            return ToolResult(call.id, call.name, text, "unknown")
 
 
 def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:
     """The result within its share of what the round may add: what others left of theirs is there for it."""
     used = sum(byte_length(each.content) + FRAME_BYTES for each in work.results.values())
     share = max(LEAST_BYTES, (work.cap * 2 - NOTE_BYTES - used) // max(1, len(work.open)) - FRAME_BYTES)
-    size = byte_length(result.content)
-    if size <= share:
-        return result
-    handle = me.run.results.keep(result.call_id, result.content)
-    characters = max(LEAST_BYTES // 4, len(result.content) * share // size)
-    return attrs.evolve(result, content=shorten(result.content, characters, handle))
+    content = fitting(result.content, share, lambda whole: me.run.results.keep(result.call_id, whole))
+    return result if content is result.content else attrs.evolve(result, content=content)
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
     result = _fitting(me, work, result)
     work.results[result.call_id] = result
     work.seconds[result.call_id] = seconds
+    me.run.approvals.withdraw(me.path, result.call_id)
     me.run.append(
         ToolFinished(
             actor=me.path,

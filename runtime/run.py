@@ -43,7 +43,10 @@ class RunSettings:
 
 @attrs.define(eq=False)
 class Run:
-    """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left."""
+    """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
+
+    `taken_up` are the paths of those among them that work again.
+    """
 
     id: str
     journal: Journal
@@ -60,6 +63,7 @@ class Run:
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None
+    taken_up: set[str] = attrs.Factory(set[str])
     suspending: bool = False
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     approvals: Approvals = attrs.field(init=False)
@@ -73,13 +77,16 @@ class Run:
         self.journal.append(event)
 
     def check_waiting(self) -> None:
-        """Note that every live actor waits for a human; with nobody there to ask, the process may end."""
+        """Note whether every live actor waits for a human; with nobody there to ask, the process may end.
+
+        To be called whenever an actor stops or begins to work, and when a question is asked or decided.
+        """
         pending = self.approvals.pending
-        if not pending or any(agent.activity.works for agent in self.live.values()):
-            self.waiting = False
+        waited = self.waiting
+        self.waiting = bool(pending) and not any(agent.activity.works for agent in self.live.values())
+        if not self.waiting or self.suspending:
             return
-        if not self.waiting:
-            self.waiting = True
+        if not waited:
             self.append(RunWaiting(on=tuple(request.id for request in pending)))
         if self.settings.headless:
             self.suspend()

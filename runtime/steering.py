@@ -26,10 +26,9 @@ from .watch.commands import (
 
 @attrs.define(eq=False)
 class Steering:
-    """The Commands of one live run; `next_steer` numbers its steering messages."""
+    """The Commands of one live run."""
 
     live: LiveRun
-    next_steer: int = 1
 
     async def run(self, command: Command) -> JsonObject:
         """Carry a command out, durably before it takes effect. Raises UsageError, JournalError."""
@@ -41,8 +40,7 @@ class Steering:
                 raise UsageError(f"{command.id}: no question waits for an answer")
             case Say():
                 agent = self._agent(command.actor)
-                id = f"s{self.next_steer}"
-                self.next_steer += 1
+                id = f"s{run.journal.last_seq + 1}"  # the place of its event: no later process gives it again
                 agent.steer(id, command.text, command.by or "you", command.interrupt)
                 await run.journal.barrier()
                 return {"id": id, "actor": agent.path}

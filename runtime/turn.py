@@ -30,6 +30,9 @@ from .stop import Stop
 if TYPE_CHECKING:
     from .agent import Agent
 
+BYTES_PER_TOKEN = 2
+"""As the estimate counts what the provider has not seen yet."""
+
 
 class StreamCut(Exception):
     """The loop guard cut a stream that repeats itself."""
@@ -57,7 +60,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
         if isinstance(grant, Refused):
             run.append(BudgetRefused(actor=me.path, limit=grant.limit, scope=grant.scope, message=grant.message))
             return Stop(grant.limit, grant.message)
-        me.result_cap = grant.result_cap
+        me.result_cap, me.room = grant.result_cap, grant.result_cap * BYTES_PER_TOKEN
         request = attrs.evolve(request, max_output_tokens=grant.output_cap)
         run.append(
             BudgetReserved(
@@ -81,7 +84,11 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
                 elapsed=run.deadlines.elapsed(me.path),
             )
         )
-        await run.journal.barrier()
+        try:
+            await run.journal.barrier()
+        except BaseException:
+            _settle(me, grant, Usage(), None, replied=False)  # nothing has been sent
+            raise
         try:
             return await _attempt(me, request, grant, purpose)
         except ProviderError as error:
@@ -146,7 +153,7 @@ async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Pu
         if shown.any:
             run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
         raise
-    except trio.Cancelled:
+    except BaseException:
         _settle(me, grant, _guess(grant, shown), None, replied=False)
         raise
     return _accept(me, reply, grant, purpose, trio.current_time() - started, shown)
@@ -164,8 +171,9 @@ def _accept(
         me.left_out = reply.left_out
         text = f"{me.path}: {reply.left_out} opaque parts of another provider do not go to {me.model.full_name}"
         me.run.append(Warned(actor=me.path, text=text))
+    counted = None if usage.estimated else usage  # a guess is no part of the message, here or on replay
     message = assign_call_ids(
-        AssistantMessage(reply.parts, reply.finish, reply.usage, me.model.full_name, reply.wire),
+        AssistantMessage(reply.parts, reply.finish, counted, me.model.full_name, reply.wire),
         f"a{me.number}t{me.turn}",
     )
     if purpose == "wrap_up":

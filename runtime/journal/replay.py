@@ -55,6 +55,8 @@ from runtime.record import message_of, messages_from_json, reply_of, result_of, 
 from .state import ActorState, ActorStatus, Alert, CallState, PastCall, PastNote, PastStep, RunState
 
 KEPT_ALERTS = 100
+STARTING = "start_"
+"""How the tools begin that start a child and do not wait for it."""
 
 
 def replay(records: Iterable[Record], *, histories: bool = True) -> RunState:
@@ -210,11 +212,16 @@ def _file_changed(state: RunState, event: FileChanged, record: Record) -> None:
 
 def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
     state.undelivered[event.id] = event
+    if (actor := state.actors.get(event.actor)) is not None and actor.parent == event.to:
+        actor.sent = True
 
 
 def _message_received(state: RunState, event: MessageReceived, record: Record) -> None:
-    state.undelivered.pop(event.id, None)
     actor = state.actors.get(event.actor)
+    if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
+        call.message = event.id  # delivered when the call has its result
+        return
+    state.undelivered.pop(event.id, None)
     if actor is not None and state.histories and not event.call_id:
         actor.history.append(message_of(event))
 
@@ -241,6 +248,8 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
     state.by_call[event.parent, event.call_id] = actor.path
     parent = state.actors.get(event.parent) if event.parent is not None else None
     if parent is not None:
+        call = parent.calls.get(event.call_id or "")
+        actor.background = call is not None and call.name.startswith(STARTING)
         if actor.path not in parent.children:
             parent.children.append(actor.path)
     elif not state.root:
@@ -275,6 +284,7 @@ def _model_ended(
 def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, record: Record) -> None:
     actor.request = None
     actor.turn = event.turn + 1
+    actor.wrapped_up = event.purpose == "wrap_up"
     if event.text.strip():
         actor.last_text = event.text
     if event.purpose == "summary":
@@ -312,6 +322,7 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
     if call is None or call.finished is not None:
         return
     call.finished = event
+    state.undelivered.pop(call.message, None)
     state.pending.pop(call.approval, None)
     state.pending.pop(call.question, None)
     actor.missing -= 1

@@ -33,7 +33,10 @@ Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 
 @attrs.define
 class CallState:
-    """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran."""
+    """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
+
+    `message` is the report it has received and not given back yet.
+    """
 
     call_id: str
     name: str
@@ -44,6 +47,7 @@ class CallState:
     started_at: float = 0.0
     approval: str = ""
     question: str = ""
+    message: str = ""
     finished: ToolFinished | None = None
 
 
@@ -80,7 +84,8 @@ class ActorState:
 
     `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
     `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
-    `steers` wait to enter the history.
+    `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
+    is on its way to the parent. `wrapped_up`: its last reply was to be the very last.
     """
 
     path: str
@@ -114,9 +119,17 @@ class ActorState:
     notes: tuple[JsonObject, ...] = ()
     skills: list[str] = attrs.Factory(list[str])
     cancel: CancelRequested | None = None
+    background: bool = False
+    sent: bool = False
+    wrapped_up: bool = False
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
+
+    @property
+    def ended_once(self) -> bool:
+        """Whether its work was brought to an end before: what comes now is more than it was asked for."""
+        return self.report is not None or self.wrapped_up
 
     @property
     def open_calls(self) -> tuple[CallState, ...]:
@@ -200,10 +213,18 @@ class RunState:
         return None if path is None else self.actors[path]
 
     def background_of(self, path: str) -> tuple[ActorState, ...]:
-        """Children of an actor that still run although the call that began them has its result."""
+        """Background children of an actor that have not sent their report: at work, or ended just before they could.
+
+        One at work whose own call has no result yet is left out: that call takes it up.
+        """
         actor = self.actors[path]
         children = (self.actors[child] for child in actor.children)
-        return tuple(child for child in children if child.status == "running" and child.call_id not in actor.calls)
+        return tuple(
+            child
+            for child in children
+            if not child.sent
+            and (child.background if child.report is not None else child.call_id not in actor.calls)
+        )
 
     def subtree(self, path: str) -> tuple[ActorState, ...]:
         """An actor and all below it, parents first."""

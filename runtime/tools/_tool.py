@@ -25,6 +25,8 @@ PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
 PathUses: TypeAlias = Mapping[str, PathUse]
 
 MAX_RESULT_CHARS = 30_000
+TIMEOUT = 600.0
+"""Seconds a call may take where its tool says nothing else."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -99,10 +101,12 @@ class Tool:
     parameter is called `ctx`. It returns a str or an Output, or raises ToolError. `effects`: `none` changes nothing,
     `idempotent` may run twice, `once` may not. `poll`: its job is to look at what another party changes. `progress`:
     it changes the world outside the agent's head (default: effects is not none). `retries` counts further attempts
-    after a transient failure. `check` tells after an interruption whether the call took effect (None: nobody knows).
+    after a transient failure. `check` tells by the arguments, after an interruption, what became of a call: its
+    result as text, True where it took effect, False where it did not and may run now, None where nobody knows.
     `paths` names the arguments that are paths in the workspace, or computes such a mapping of path to use from the
-    arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the agent's
-    own notes and results. `subject` tells permission rules what a call is about where paths do not.
+    arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the
+    agent's own notes and results. `timeout` is in seconds, None for as long as the run lasts; delegations have none
+    of their own. `subject` tells permission rules what a call is about where paths do not.
 
     Raises ValueError for what contradicts itself.
     """
@@ -120,6 +124,7 @@ class Tool:
     max_result_chars: int = MAX_RESULT_CHARS
     delegates: bool = False
     private: bool = False
+    timeout: float | None = TIMEOUT
     subject: Callable[[JsonObject], Subject] | None = None
     convert: Callable[[JsonObject], Mapping[str, Any]] | None = None
     takes_context: bool = attrs.field(init=False)
@@ -131,7 +136,7 @@ class Tool:
         if self.retries and self.effects == "once":
             raise ValueError(f"{self.name}: only a tool with effects none or idempotent may be retried")
         object.__setattr__(self, "takes_context", _first_parameter(self.run) == "ctx")
-        object.__setattr__(self, "is_async", _is_async(self.run))
+        object.__setattr__(self, "is_async", is_async(self.run))
 
     @property
     def read_only(self) -> bool:
@@ -168,6 +173,7 @@ def tool(
     check: Callable[[JsonObject], Any] | None = None,
     paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    timeout: float | None = TIMEOUT,
     delegates: bool = False,
     private: bool = False,
     subject: Callable[[JsonObject], Subject] | None = None,
@@ -187,6 +193,7 @@ def tool(
     check: Callable[[JsonObject], Any] | None = None,
     paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
+    timeout: float | None = TIMEOUT,
     delegates: bool = False,
     private: bool = False,
     subject: Callable[[JsonObject], Subject] | None = None,
@@ -210,6 +217,7 @@ def tool(
             check=check,
             paths=paths or {},
             max_result_chars=max_result_chars,
+            timeout=timeout,
             delegates=delegates,
             private=private,
             subject=subject,
@@ -223,5 +231,6 @@ def _first_parameter(run: Callable[..., Any]) -> str | None:
     return next(iter(inspect.signature(run).parameters), None)
 
 
-def _is_async(run: Callable[..., Any]) -> bool:
+def is_async(run: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await."""
     return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(getattr(run, "__call__", None))  # noqa: B004

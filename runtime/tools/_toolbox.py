@@ -17,11 +17,12 @@ from runtime.messages import JsonObject, ResultKind, ToolCall, ToolResult
 from runtime.model import ToolSpec
 
 from ._arguments import Arguments
-from ._tool import Output, Tool, ToolContext, ToolError
+from ._tool import Output, Tool, ToolContext, ToolError, is_async
 from .results import shorten
 from .schedule import Kind
 
 THREAD_GRACE = 2.0
+_TOOK_EFFECT = "it took effect before the interruption; what it answered is lost"
 _TRANSIENT = frozenset(
     {
         errno.EAGAIN,
@@ -170,6 +171,23 @@ class ToolBox:
             text = self._fitting(tool, call, output.text, hooks)
             result = _result(call, text, "error" if output.is_error else "ok")
             return attrs.evolve(result, images=output.images) if output.images else result
+
+    async def outcome(self, call: ToolCall, arguments: JsonObject) -> str | bool | None:
+        """What became of a call that was cut off, by its tool's own `check`: its result, False where it did nothing.
+
+        None: nobody knows; the tool brings no check, or the check itself failed. A cancelled call changes nothing.
+        """
+        check = self._tools[call.name].check
+        if check is None:
+            return None
+        try:
+            if is_async(check):
+                found: object = await check(arguments)
+            else:
+                found = await trio.to_thread.run_sync(check, arguments, abandon_on_cancel=True)
+        except Exception:  # noqa: BLE001  # a check that fails knows nothing
+            return None
+        return found if isinstance(found, str) else False if found is False else _TOOK_EFFECT if found else None
 
     async def _once(self, tool: Tool, arguments: JsonObject, ctx: ToolContext) -> object:
         kwargs = _converted(tool, arguments)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import trio
+
 from actors import ActorFailed, ChildSpec, Supervisor
 from runtime.messages import JsonObject
 from runtime.report import Assignment, Report
@@ -40,12 +42,19 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
 
 
 async def delegate(parent: Agent, agent: Agent, assignment: Assignment) -> Output:
-    """A child's report as the result of the call that sent it; the parent rests meanwhile."""
+    """A child's report as the result of the call that sent it; the parent rests meanwhile.
+
+    Raises ToolError. A cancelled call leaves what the child had by then with its parent.
+    """
     try:
-        with parent.activity.idle(agent.path):
+        with parent.activity.awaiting(agent.path):
             report = await call_child(agent, assignment)
     except ActorFailed as failed:
         raise ToolError(f"{agent.path} crashed: {failed.cause}") from failed
+    except trio.Cancelled:
+        if parent.work is not None and assignment.call_id is not None:
+            parent.work.partial[assignment.call_id] = agent.words
+        raise
     return output(agent.path, report)
 
 
@@ -54,9 +63,13 @@ async def call_child(agent: Agent, assignment: Assignment) -> Report:
 
     Raises ActorFailed. A cancelled call leaves the child's `cancelled` report on record.
     """
-    async with Supervisor() as supervisor:
-        ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
-        return await ref.ask(assignment)
+    agent.begin(assignment)
+    try:
+        async with Supervisor() as supervisor:
+            ref = await supervisor.start(ChildSpec(agent.path.rpartition("/")[2], lambda: agent))
+            return await ref.ask(assignment)
+    finally:
+        agent.dismiss()
 
 
 def output(path: str, report: Report) -> Output:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import attrs
+
+from runtime.limits.estimate import byte_length
 
 from ._tool import Output, Tool, ToolError, tool
 
 PAGE_CHARS = 20_000
 KEPT_CHARS = 32_000_000
+LEAST_CHARS = 30
 _NEAR = 200
 
 
@@ -25,6 +29,14 @@ def shorten(text: str, limit: int, handle: str | None = None) -> str:
     head_end = _line_end_before(text, room * 2 // 3)
     tail_start = _line_start_after(text, len(text) - (room - room * 2 // 3))
     return text[:head_end] + _marker(head_end, tail_start, len(text), handle) + text[tail_start:]
+
+
+def fitting(text: str, room: int, keep: Callable[[str], str | None]) -> str:
+    """The text in about `room` UTF-8 bytes; one that is longer goes to `keep`, which gives the handle to the rest."""
+    size = byte_length(text)
+    if size <= room:
+        return text
+    return shorten(text, max(LEAST_CHARS, len(text) * room // size), keep(text))
 
 
 def _marker(start: int, end: int, whole: int, handle: str | None) -> str:
