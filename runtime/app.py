@@ -29,7 +29,7 @@ from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
 from .messages import Usage
 from .model import Provider
 from .models import Models
-from .outline import Outline, outline, refuse_unknown
+from .outline import Outline, outline, refuse_faulty
 from .outline import RunOptions as RunOptions
 from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
@@ -86,7 +86,8 @@ def plan(
     ).or_else(ROOT_DEFAULTS)
     known = {tool.name: tool for tool in (*built_in(), *map(_given, tools))}
     for member in seen.members:
-        refuse_unknown(seen.cast, member, tools=known)
+        if not set(member.tools) <= set(known):
+            refuse_faulty(seen.cast, member, tools=known)
         own_tools(known, member)
         ref = models.resolve(member.model or seen.model)
         if ref.price is None and needs_price(limits, limits_of(member)):

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .config import ProviderConfig
     from .wire import WireName
 
+class KeyMissing(UsageError):
+    """The provider is known, but the variable its key should be in is empty."""
+
+
 OFFLINE = "offline/extract"
 BUILT_IN = ("offline", "scripted")
 
@@ -119,7 +123,7 @@ def place_of(
     key_env = key_variable(provider, own)
     key = environment.get(key_env) if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
-        raise UsageError(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
+        raise KeyMissing(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
     wire = flags.wire or (own.wire if own is not None else None) or (known.wire if known is not None else "openai-chat")
     return Place(provider, model, wire, base_url, base_from, key or None, key_env or "")
 

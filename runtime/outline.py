@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
 from . import config as settings
+from . import definitions
 from .cast import Cast, find
 from .config import Config
-from .definitions import Definition, unknown_names
+from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .vetting import vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
     from .limits.limits import Limits
     from .messages import JsonObject
     from .policy.decision import Mode
+
+
+_NO_RULES = definitions.Permissions()
 
 
 def _no_limits() -> Limits:
@@ -100,19 +105,23 @@ def outline(options: RunOptions, given: Iterable[str] = ()) -> Outline:
     here, user = settings_of(options.workspace)
     cast = find(options.workspace)
     root = cast.get(options.agent)
-    refuse_unknown(cast, root)
-    members = tuple(cast.closure(options.agent))
-    model = default_model(options.model, here.model or user.model, os.environ)
     providers = {**user.providers, **here.providers}
     known = set(given)
-    if model.partition("/")[0] not in known:
-        where = "--model" if options.model.model else (here.path if here.model else user.path) or "--model"
-        check_name(model, options.model, providers, os.environ, where)
+
+    def check(name: str, where: str) -> None:
+        if name.partition("/")[0] not in known:
+            check_name(name, options.model, providers, os.environ, where)
+
+    refuse_faulty(cast, root, check)
+    members = tuple(cast.closure(options.agent))
     for member in members:
         if member is not root:
-            refuse_unknown(cast, member)
-        if member.model and member.model.partition("/")[0] not in known:
-            check_name(member.model, options.model, providers, os.environ, member.path)
+            refuse_faulty(cast, member, check)
+    model = default_model(options.model, here.model or user.model, os.environ)
+    check(
+        model,
+        "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
+    )
     return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
 
 
@@ -124,14 +133,29 @@ def settings_of(workspace: Path) -> tuple[Config, Config]:
     return here, own
 
 
-def refuse_unknown(cast: Cast, definition: Definition, **known: Iterable[str]) -> None:
-    """Raises DefinitionError at a subagent the file names and nobody knows; with `tools=NAMES` at a tool as well."""
-    member = cast.members[definition.name]
-    named = {"subagents": cast.members, **known}
-    if all(set(getattr(definition, key)) <= set(names) for key, names in named.items()):
-        return
-    content = member.path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
-    if faults := unknown_names(definition, content, **named):
+def refuse_faulty(
+    cast: Cast,
+    definition: Definition,
+    check: Callable[[str, str], None] | None = None,
+    tools: Iterable[str] | None = None,
+) -> None:
+    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+
+    Raises DefinitionError with every fault and its place.
+    """
+    names = (*definition.subagents, *(definition.tools if tools is not None else ()))
+    named = {*cast.members, *(tools or ())}
+    if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
+        return  # Nothing in it that could be wrong: its YAML need not be read a second time.
+    content = cast.members[definition.name].path.read_text(encoding="utf-8-sig")
+    faults = vet_agent(
+        definition,
+        content,
+        agents=cast.members,
+        tools=tools,
+        check_model=None if check is None else lambda name: check(name, definition.path),
+    )
+    if faults:
         raise DefinitionError(faults)
 
 

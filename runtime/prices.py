@@ -16,7 +16,7 @@ Prices change: a `models:` mapping in a config file adds to this table and wins 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -72,6 +72,13 @@ def lookup(provider: str, model: str, extra: Mapping[str, ModelInfo] | None = No
         found = _in_table(_MAKERS.get(maker, maker), name)
         return attrs.evolve(found, price=None, long_prompt=None) if found is not None and variant else found
     return _in_table(provider, model)
+
+
+def well_known() -> Iterator[tuple[str, ModelInfo]]:
+    """Every entry of the table as provider/model."""
+    for provider, entries in _TABLE.items():
+        for model, info in entries.items():
+            yield f"{provider}/{model}", info
 
 
 def models_from(data: Mapping[str, Any], path: str) -> dict[str, ModelInfo]:

@@ -2,50 +2,55 @@
 
 from __future__ import annotations
 
+from runtime.events import ModelFailed
+from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 from runtime.messages import Usage
-from runtime.models import OFFLINE
 from runtime.report import Report
+
+from .advice import go_on, span
+from .faults import count_of
+from .visible import one_line, visible
 
 
 def answer(report: Report) -> str:
-    """What goes to standard output; a partial answer says that it is one."""
-    text = report.text.rstrip()
+    """What goes to standard output; a partial answer says that it is one, and so does a missing one."""
+    text = visible(report.text.rstrip())
     if report.status == "completed":
         return text
-    if not text:
+    by = f" by {report.reason}" if report.reason else ""
+    if not text.strip():
+        return f"No answer ({report.status}{by})." if report.status == "stopped" else ""
+    return f"Partial answer ({report.status}{by}):\n{text}"
+
+
+def before_answer(report: Report) -> str:
+    """What ended a run that was stopped, to stand above its partial answer."""
+    if report.status != "stopped" or not report.detail:
         return ""
-    return f"Partial answer ({report.status}{f' by {report.reason}' if report.reason else ''}):\n{text}"
+    detail = one_line(report.detail, 200)
+    return f"■ {detail}" if detail.startswith(f"{report.reason}:") else f"■ {report.reason}: {detail}"
 
 
-def line(report: Report, run: str, model: str, seconds: float) -> str:
-    """How the run ended, what it took, and what to type next."""
-    facts = [f"{report.steps} step{'s' if report.steps != 1 else ''}", *spent(report.usage, report.cost_usd, model)]
-    facts.append(f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min")
-    body = f"   {', '.join(facts)}   run {run}"
+def line(
+    report: Report, run: str, model: str, *, steps: int, seconds: float, failure: ModelFailed | None = None
+) -> str:
+    """How the run ended, what the whole tree took, and what to type next."""
+    body = ", ".join([count_of(steps, "step"), *spent(report.usage, report.cost_usd, model)])
+    time = span(seconds)
+    offline = model == OFFLINE and not report.usage.total
+    facts = f"{count_of(steps, 'step')}, {time}, no tokens (offline)" if offline else f"{body}, {time}"
     match report.status:
         case "completed":
-            return f"completed{body}   elenco show {run}"
+            return f"completed   {facts}   run {run}   elenco show {run}"
         case "stopped":
-            head = f"■ {report.detail}\n" if report.detail else ""
-            return f"{head}stopped: {report.reason}{body}   go on: {go_on(report, run)}"
+            return f"stopped: {report.reason}   {facts}   go on: {go_on(run, report.reason)}"
         case "failed":
-            return f"error: {report.detail}\nfailed{body}   elenco show {run}"
+            cure = f"\n       set another, then: elenco resume {run}" if failure and failure.kind == "auth" else ""
+            what = f"error: {visible(report.detail or 'it gave no reason')}{cure}"
+            return f"{what}\nfailed   {facts}   run {run}   elenco show {run}"
         case "cancelled":
-            return f"cancelled{body}   elenco show {run}"
-
-
-def go_on(report: Report, run: str) -> str:
-    """The command that lets a stopped run go on."""
-    more = {
-        "max_steps": " --max-steps +20",
-        "total_steps": " --total-steps +50",
-        "token_budget": " --token-budget +100000",
-        "cost_budget": " --cost-budget +0.50",
-        "deadline": " --timeout +600",
-        "max_tool_calls": " --max-tool-calls +50",
-    }.get(report.reason or "", "")
-    return f"elenco resume {run}{more}"
+            return f"cancelled   {facts}   run {run}   go on: {go_on(run, None)}"
 
 
 def spent(usage: Usage, cost_usd: float | None, model: str) -> list[str]:
@@ -56,14 +61,14 @@ def spent(usage: Usage, cost_usd: float | None, model: str) -> list[str]:
     cached = f" ({count_text(usage.cached_input)} cached)" if usage.cached_input else ""
     tokens = f"{mark}{count_text(usage.total)} tokens{cached}"
     if cost_usd is None:
-        return [tokens, f"cost unknown (no price for {model})"]
+        return [tokens, f"cost unknown (no price for {one_line(model, 80)})"]
     return [tokens, f"{mark}${cost_usd:.3f}" if cost_usd else "$0"]
 
 
-def waiting_line(run: str, waiting: tuple[str, ...]) -> str:
-    """What a run without anybody to ask leaves on the screen."""
-    first = waiting[0] if waiting else "ID"
-    return (
-        f"waiting: {', '.join(waiting)}   elenco approve {run} {first} | elenco deny {run} {first}   "
-        f"then elenco resume {run}"
-    )
+def waiting_line(run: str, waiting: tuple[tuple[str, str], ...]) -> str:
+    """What a run without anybody to ask leaves on the screen; `waiting` are ids with who asks for what."""
+    if not waiting:
+        return f"waiting   elenco resume {run}"
+    first = waiting[0][0]
+    asked = ", ".join(f"{id} ({what})" for id, what in waiting)
+    return f"waiting: {asked}   elenco approve {run} {first} | elenco deny {run} {first}   then elenco resume {run}"

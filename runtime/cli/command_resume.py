@@ -5,29 +5,34 @@ from __future__ import annotations
 import argparse
 import sys
 
-import trio
-
-from runtime.app import Resumption, RunOptions, plan
 from runtime.errors import JournalError
-from runtime.journal.folder import find_run, open_state
+from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
-from runtime.journal.read import load
 from runtime.limits.limits import LIMIT_NAMES
-from runtime.resume import check_resumable, limits_after
 
-from .live import Shown, stay
+from .which import find
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take a run over from its record and stay with it to its end. Raises ElencoError."""
     state = open_state(arguments.state)
-    folder = find_run(state, arguments.run)
+    folder = find(state, arguments.run)
     if is_owned(folder.lock):
         raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow")
+    import trio
+
+    from runtime.app import Resumption, RunOptions, plan
+    from runtime.journal.read import load
+    from runtime.resume import check_resumable, limits_after
+
+    from .live import Shown, stay
+
     record = load(folder)
     check_resumable(record, folder.id)
     assert record.started is not None
-    changes = {name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None}
+    changes: dict[str, str] = {
+        name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
+    }
     options = RunOptions.recorded(
         record.started, yes=arguments.yes, headless=arguments.no_input or not sys.stdin.isatty()
     )

@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runtime.app import RunOptions, plan
-from runtime.cast import find
 from runtime.errors import UsageError
+from runtime.known import ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
-from runtime.models import ModelFlags
+from runtime.outline import RunOptions, outline
 
-from .live import Shown, start
+from .visible import one_line
+
+if TYPE_CHECKING:
+    from runtime.cast import Cast
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
+    from_stdin = arguments.words[-1:] == ["-"]
     workspace = Path(arguments.workspace or ".")
     agent, task = _who_and_what(arguments.words, workspace)
     options = RunOptions(
@@ -29,15 +33,23 @@ def run(arguments: argparse.Namespace) -> int:
         ask=tuple(arguments.ask),
         deny=tuple(arguments.deny),
         yes=arguments.yes,
-        headless=arguments.no_input or not sys.stdin.isatty() or task_from_stdin(arguments.words),
+        headless=arguments.no_input or from_stdin or not sys.stdin.isatty(),
         mode=arguments.mode,
     )
-    return start(plan(options), arguments.state, Shown.of(arguments))
+    seen = outline(options)
+    # Only now what takes time to load: a slip has been told by here.
+    from runtime.app import plan
+
+    from .live import Shown, start
+
+    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments))
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:
     """The limits the flags set. Raises UsageError for what is no number."""
-    given = {name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None}
+    given: dict[str, str] = {
+        name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
+    }
     for name, value in given.items():
         if str(value).startswith("+"):
             raise UsageError(f"{_flag(name)} {value}: a plain number starts a run; +N is for elenco resume")
@@ -50,10 +62,6 @@ def flag_limits(arguments: argparse.Namespace) -> Limits:
         raise UsageError(words) from None
 
 
-def task_from_stdin(words: list[str]) -> bool:
-    return bool(words) and words[-1] == "-"
-
-
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
@@ -62,18 +70,34 @@ def _who_and_what(words: list[str], workspace: Path) -> tuple[str, str]:
     match words:
         case [task]:
             agent = "coordinator"
-            if task in find(workspace).members:
+            if task.isascii() and task.replace("-", "").isalnum() and task in _cast(workspace).members:
                 raise UsageError(f'give {task} a task: elenco run {task} "…"')
         case [agent, task]:
             pass
         case []:
             raise UsageError('give a task: elenco run "What does this project do?"')
-        case [agent, *_]:
-            raise UsageError(f'put the task in quotes: elenco run {agent} "{" ".join(words[1:])[:60]}"')
+        case _ if words[0] in _cast(workspace).members:
+            rest = one_line(" ".join(words[1:]), 60)
+            raise UsageError(f'put the task in quotes: elenco run {words[0]} "{rest}"')
         case _:
-            raise UsageError("give one task")
+            raise UsageError(f'put the task in quotes: elenco run "{one_line(" ".join(words), 60)}"')
     if task == "-":
-        task = sys.stdin.read()
+        task = _from_stdin()
     if not task.strip():
         raise UsageError('the task is empty: elenco run "What does this project do?"')
     return agent, task
+
+
+def _cast(workspace: Path) -> Cast:
+    from runtime.cast import find
+
+    return find(workspace)
+
+
+def _from_stdin() -> str:
+    if sys.stdin.isatty():
+        print("reading the task; Ctrl-D ends it", file=sys.stderr)
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise UsageError("the task on standard input is no UTF-8 text") from None

@@ -11,10 +11,12 @@ import attrs
 
 from runtime.journal.folder import open_state
 from runtime.journal.read import RunInfo, runs
+from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
-from runtime.models import OFFLINE
 
+from .advice import ago
 from .table import columns
+from .visible import one_line
 
 HEAD = ("RUN", "STATE", "AGENT", "STEPS", "TOKENS", "COST", "WHEN", "TASK")
 
@@ -31,8 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     now = time.time()
     print(columns([HEAD, *(_row(each, now) for each in found)], last_width=48))
-    if hint := _hint(found):
-        print(f"next: {hint}", file=sys.stderr)
+    print(f"next: {_hint(found)}", file=sys.stderr)
     return 0
 
 
@@ -40,19 +41,9 @@ def state_text(each: RunInfo) -> str:
     """`stopped: loop`, `waiting: a1`, `completed`."""
     if each.waits_for:
         return f"waiting: {', '.join(each.waits_for)}"
+    if each.problem:
+        return f"damaged: {one_line(each.problem, 60)}"
     return f"{each.status}: {each.row.reason}" if each.row.reason else each.status
-
-
-def when(seconds: float, now: float) -> str:
-    """How long ago, for a person."""
-    ago = max(0.0, now - seconds)
-    if ago < 60:
-        return "now"
-    if ago < 3600:
-        return f"{ago / 60:.0f} min ago"
-    if ago < 86_400:
-        return f"{ago / 3600:.0f} h ago"
-    return "yesterday" if ago < 172_800 else f"{ago / 86_400:.0f} days ago"
 
 
 def _row(each: RunInfo, now: float) -> tuple[str, ...]:
@@ -60,14 +51,14 @@ def _row(each: RunInfo, now: float) -> tuple[str, ...]:
     offline = row.model == OFFLINE
     cost = "unknown" if row.cost_usd is None and row.ended else ("-" if not row.cost_usd else f"${row.cost_usd:.2f}")
     return (
-        row.name or row.id,
+        f"{row.id} {one_line(row.name, 40)}" if row.name else row.id,
         state_text(each),
-        row.agent,
+        one_line(row.agent, 64),
         f"{row.steps}/{row.max_steps}" if row.max_steps else str(row.steps),
         "-" if offline or not row.tokens else count_text(row.tokens),
         "-" if offline else cost,
-        when(row.ended or row.started, now),
-        " ".join(row.task.split()),
+        ago(row.ended or row.started, now),
+        one_line(row.task, 200),
     )
 
 

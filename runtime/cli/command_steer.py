@@ -5,24 +5,31 @@ from __future__ import annotations
 import argparse
 import secrets
 import sys
+from typing import TYPE_CHECKING
 
-import trio
+from runtime.journal.folder import open_state
 
-from runtime.journal.folder import find_run, open_state
-from runtime.watch.commands import Approve, Cancel, Command, Continue, Deny, Hold, Say
-from runtime.watch.unattended import deliver
+from .which import find
+
+if TYPE_CHECKING:
+    from runtime.watch.commands import Command
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Deliver one command. Raises ElencoError where it makes no sense or comes too late."""
-    folder = find_run(open_state(arguments.state), arguments.run)
-    command = _command(arguments)
-    trio.run(deliver, folder, command, lambda: secrets.token_hex(3))
-    print(_done(arguments, command), file=sys.stderr)
+    folder = find(open_state(arguments.state), arguments.run)
+    import trio
+
+    from runtime.watch.unattended import deliver
+
+    answer = trio.run(deliver, folder, _command(arguments), lambda: secrets.token_hex(3))
+    print(_done(arguments, folder.id, recorded="recorded" in answer), file=sys.stderr)
     return 0
 
 
 def _command(arguments: argparse.Namespace) -> Command:
+    from runtime.watch.commands import Approve, Cancel, Continue, Deny, Hold, Say
+
     match arguments.command:
         case "approve":
             return Approve(id=arguments.id, by="you")
@@ -38,12 +45,14 @@ def _command(arguments: argparse.Namespace) -> Command:
             return Cancel(actor=arguments.actor, by="you")
 
 
-def _done(arguments: argparse.Namespace, command: Command) -> str:
-    match command:
-        case Approve() | Deny():
-            word = "approved" if isinstance(command, Approve) else "denied"
-            return f"{word} {command.id}   a waiting run goes on: elenco resume {arguments.run}"
-        case Say():
-            return f"told {command.actor or 'the root agent'}; it reads it at its next step"
-        case _:
-            return f"{arguments.command}: {getattr(command, 'actor', None) or 'the whole run'}"
+def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
+    """What was done, and for a run that no process works on, how it goes on."""
+    later = f"   then: elenco resume {run}" if recorded else ""
+    match arguments.command:
+        case "approve" | "deny":
+            word = "approved" if arguments.command == "approve" else "denied"
+            return f"{word} {arguments.id}{later}"
+        case "say":
+            return f"told {arguments.actor or 'the root agent'}; it reads it at its next step{later}"
+        case word:
+            return f"{word}: {arguments.actor or f'run {run}'}{later}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TextIO, cast, get_args
 
 from runtime.limits.loops import CallSeen, Event, Flags, Guard, StepSeen, rank
+from runtime.limits.loops.canonical import is_list
 from runtime.limits.loops.steps import UNDECLARED
 
 WORDS = ("ok", "nudge", "block", "stop")
@@ -44,18 +45,17 @@ def _step(line: str, tools: dict[str, Flags]) -> tuple[str, StepSeen]:
     except (ValueError, RecursionError) as error:
         raise _Unusable(f"not JSON: {error}") from None
     given = _mapping(parsed, "a step")
-    for name, flags in _mapping(given.get("tools") or {}, "tools").items():
+    for name, flags in _mapping(_given(given, "tools", {}), "tools").items():
         declared = _mapping(flags, f"tools.{name}")
         tools[name] = Flags(*(declared.get(flag) is True for flag in ("read_only", "mutates", "poll", "delegates")))
     event = given.get("event")
     if event is not None and event not in _EVENTS:
         raise _Unusable(f"event: expected one of {', '.join(_EVENTS)}, got {event!r}")
-    if not isinstance(given.get("calls", []), list):
+    if not is_list(calls := _given(given, "calls", [])):
         raise _Unusable("calls: expected a list")
-    calls: list[Any] = given.get("calls", [])
     seen = [_call(call, place, tools) for place, call in enumerate(calls)]
-    text = _text(given.get("text") or "", "text")
-    return str(given.get("agent") or "root"), StepSeen(text, tuple(seen), _number(given.get("at", 0), "at"), event)
+    text = _text(_given(given, "text", ""), "text")
+    return str(given.get("agent") or "root"), StepSeen(text, tuple(seen), _number(_given(given, "at", 0), "at"), event)
 
 
 def _call(value: Any, place: int, tools: Mapping[str, Flags]) -> CallSeen:
@@ -65,12 +65,17 @@ def _call(value: Any, place: int, tools: Mapping[str, Flags]) -> CallSeen:
     name = cast("str", call["name"])
     return CallSeen(
         name,
-        _mapping(call.get("arguments") or {}, f"calls[{place}].arguments"),
-        _text(call.get("result") or "", f"calls[{place}].result"),
+        _mapping(_given(call, "arguments", {}), f"calls[{place}].arguments"),
+        _text(_given(call, "result", ""), f"calls[{place}].result"),
         call.get("is_error") is True,
-        _number(call.get("seconds") or 0, f"calls[{place}].seconds"),
+        _number(_given(call, "seconds", 0), f"calls[{place}].seconds"),
         tools.get(name, UNDECLARED),
     )
+
+
+def _given(mapping: Mapping[str, Any], key: str, default: Any) -> Any:
+    value = mapping.get(key)
+    return default if value is None else value
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import TextIO
+import time
 
 import trio
 from trio import TaskStatus
 
 from runtime.app import LiveRun
 from runtime.events import Record
-from runtime.journal.replay import fold
 from runtime.journal.state import RunState
+from runtime.limits.limits import amount_text, count_text
 from runtime.watch.lines import line
 
-from .tree import changed_lines
+from .advice import span
+from .screen import Screen
+from .tally import used
+from .tree import rows
+from .watcher import Watcher
 
 SILENCE = 1.5
 """Seconds after which a line says that work goes on, so that nobody wonders."""
+REDRAW = 0.1
+IDLE_REDRAW = 1.0
 
 
 async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -27,45 +34,62 @@ async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_ST
         while batch := await reader.batch():
             text = b"".join(line(record, live.id) for record in batch)
             try:
-                await trio.to_thread.run_sync(_write, text)
+                await trio.to_thread.run_sync(_write, text, abandon_on_cancel=True)
             except BrokenPipeError:
                 live.cancel("the reader of its output, who left")
                 return
 
 
-async def progress(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Who works on what, on stderr, until the stream ends."""
-    state = RunState(histories=False)
+async def progress(
+    live: LiveRun, watcher: Watcher, screen: Screen, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Who works on what, on stderr, until the stream ends. While a human is asked, nothing is redrawn."""
+    patience = {"changes": SILENCE, "alarms": IDLE_REDRAW}.get(watcher.detail, math.inf)
     async with live.stream.subscribe() as reader:
         task_status.started()
         while True:
             batch: list[Record] | None = None
-            with trio.move_on_after(SILENCE):
+            with trio.move_on_after(patience):
                 batch = await reader.batch()
-            if batch is None:
-                await _say(_still(state), sys.stderr)
-                continue
-            if not batch:
+            for record in batch or ():
+                watcher.hear(record)
+            asking = watcher.asks and bool(watcher.state.pending_approvals)
+            if asking:
+                await screen.clear()
+            lines = watcher.flush()
+            if batch is None and not lines and not screen.redraws and not asking:
+                lines = [watcher.still(time.time())]
+            if lines:
+                await screen.say(lines, "> " if asking else "")
+            if batch == []:
+                await screen.clear()
+                await screen.say(())
                 return
-            said: list[str] = []
-            for record in batch:
-                if record.event.kept:
-                    state = fold(state, record)
-                    said += changed_lines(state, record)
-            if said:
-                await _say("\n".join(said), sys.stderr)
+            if screen.redraws:
+                if not asking:
+                    now = time.time()
+                    tree = rows(watcher.state, now, watcher.told, watcher.speaking)
+                    await screen.draw(tree, budget(watcher.state, now))
+                await trio.sleep(REDRAW)
 
 
-def _still(state: RunState) -> str:
-    busy = [actor for actor in state.actors.values() if actor.status == "running" and actor.request is not None]
-    if busy:
-        names = ", ".join(actor.path.rpartition("/")[2] for actor in busy[:3])
-        return f"… {names} waits for the model"
-    return "… working"
-
-
-async def _say(text: str, stream: TextIO) -> None:
-    await trio.to_thread.run_sync(lambda: print(text, file=stream, flush=True))
+def budget(state: RunState, now: float) -> str:
+    """What the whole run has used of what it may: `13 steps, 18.4k of 200k tokens, 38 s of 10:00 min`."""
+    limits, usage = state.limits, state.usage
+    parts = [used(state.steps, limits.get("total_steps"), "step")]
+    if usage.total:
+        most = limits.get("token_budget")
+        parts.append(f"{count_text(usage.total)}{f' of {count_text(most)}' if most else ''} tokens")
+    cost = state.cost_usd
+    if cost is None:
+        parts.append("cost unknown")
+    elif cost:
+        most = limits.get("cost_budget")
+        parts.append(f"${cost:.3f}{f' of ${most:.2f}' if most is not None else ''}")
+    seconds = span(max(0.0, now - state.started_at))
+    most = limits.get("timeout")
+    parts.append(f"{seconds} of {amount_text('timeout', most)}" if most else seconds)
+    return f"  {', '.join(parts)}"
 
 
 def _write(data: bytes) -> None:

@@ -8,6 +8,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import attrs
@@ -15,9 +17,13 @@ import trio
 
 from runtime.app import LiveRun, Plan, Resumption, open_run
 from runtime.errors import ElencoError
+from runtime.events import ApprovalRequested
 from runtime.journal import index
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run, open_state
+from runtime.journal.interface import Journal
+from runtime.journal.read import load
+from runtime.known import OFFLINE
 from runtime.record import report_to_json
 from runtime.report import Report
 from runtime.steering import Steering
@@ -25,7 +31,10 @@ from runtime.watch.control import serve
 
 from . import closing
 from .follow import json_lines, progress
-from .prompts import ask_on_terminal
+from .prompts import answer_questions
+from .screen import Screen, screen_for_stderr, show_cursor
+from .visible import one_line, visible
+from .watcher import Watcher
 
 EXIT = {"completed": 0, "failed": 1, "stopped": 3, "cancelled": 130}
 WAITING = 4
@@ -45,11 +54,26 @@ class Shown:
     def of(cls, arguments: argparse.Namespace) -> Shown:
         return cls(arguments.json, arguments.quiet, Path(arguments.output) if arguments.output else None)
 
+    @property
+    def silent(self) -> bool:
+        return self.json or self.quiet
+
+
+@attrs.define(eq=False)
+class Outcome:
+    """How this process's part of a run ended; no report means that it waits for a human."""
+
+    started: float
+    watcher: Watcher
+    report: Report | None = None
+    problem: ElencoError | None = None
+    waiting: tuple[ApprovalRequested, ...] = ()
+
 
 def start(ready: Plan, state_flag: str | None, shown: Shown) -> int:
     """Run a plan to its end. Raises ElencoError where nothing could be started."""
     state = open_state(state_flag)
-    if state.note and not shown.quiet:
+    if state.note and not shown.silent:
         print(state.note, file=sys.stderr)
     folder = create_run(state, random.Random())
     return trio.run(stay, ready, state, folder, shown)
@@ -57,53 +81,110 @@ def start(ready: Plan, state_flag: str | None, shown: Shown) -> int:
 
 async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resumption: Resumption | None = None) -> int:
     """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
-    started = time.time()
-    report: Report | None = None
-    problem: ElencoError | None = None
-    waiting: tuple[str, ...] = ()
+    asks = not ready.options.headless and (not shown.json or sys.stderr.isatty())
+    screen = screen_for_stderr(tree=not shown.silent)
+    outcome = Outcome(time.time(), _watcher(asks, shown, screen))
+    if resumption is not None:
+        outcome.watcher.state = await trio.to_thread.run_sync(lambda: load(folder, histories=False))
     try:
         async with open_journal(folder) as journal:
-            await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, started))
-            async with trio.open_nursery() as nursery:
-                async with trio.open_nursery() as viewers:
-                    async with (
-                        open_run(ready, journal, folder.id, folder, resumption) as live,
-                        serve(live.stream, Steering(live), folder),
-                    ):
-                        nursery.start_soon(_on_signals, live)
-                        if shown.json:
-                            await viewers.start(json_lines, live)
-                        elif not shown.quiet:
-                            await viewers.start(progress, live)
-                        if not ready.options.headless and not shown.json:
-                            nursery.start_soon(ask_on_terminal, live)
-                        report = await live.report()
-                        waiting = tuple(request.id for request in live.approvals.pending)
-                    viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
-                nursery.cancel_scope.cancel()
+            journal.subscribe(outcome.watcher.take)
+            await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, outcome.started))
+            if not shown.silent:
+                await screen.say(_head(ready, folder, resumption))
+            async with _viewed(ready, folder, journal, shown, screen, outcome, resumption) as live:
+                outcome.report = await live.report()
+                outcome.waiting = live.approvals.pending
     except* ElencoError as group:
-        problem = _first(group)
-    await trio.to_thread.run_sync(_note_end, state, folder, report)
-    if problem is not None:
-        print(f"error: {problem}", file=sys.stderr)
-        return problem.exit_code
-    return _close(ready, folder, report, waiting, time.time() - started, shown)
+        outcome.problem = _first(group)
+    await trio.to_thread.run_sync(_note_end, state, folder, outcome)
+    return _close(ready, folder, outcome, shown)
 
 
-def _close(
-    ready: Plan, folder: RunFolder, report: Report | None, waiting: tuple[str, ...], seconds: float, shown: Shown
-) -> int:
+@asynccontextmanager
+async def _viewed(
+    ready: Plan,
+    folder: RunFolder,
+    journal: Journal,
+    shown: Shown,
+    screen: Screen,
+    outcome: Outcome,
+    resumption: Resumption | None,
+) -> AsyncGenerator[LiveRun]:
+    """The run with all that goes on around it; whoever shows it may finish after it has ended."""
+    watcher = outcome.watcher
+    async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as viewers:
+            async with (
+                open_run(ready, journal, folder.id, folder, resumption) as live,
+                serve(live.stream, Steering(live), folder),
+            ):
+                nursery.start_soon(_on_signals, live)
+                if shown.json:
+                    await viewers.start(json_lines, live)
+                if watcher.detail != "none":
+                    await viewers.start(progress, live, watcher, screen)
+                if watcher.asks:
+                    nursery.start_soon(answer_questions, live, screen)
+                yield live
+            viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
+        nursery.cancel_scope.cancel()
+
+
+def _watcher(asks: bool, shown: Shown, screen: Screen) -> Watcher:
+    if shown.silent:
+        return Watcher("questions" if asks else "none", asks)
+    return Watcher("alarms" if screen.redraws else "changes", asks)
+
+
+def _head(ready: Plan, folder: RunFolder, resumption: Resumption | None) -> list[str]:
+    """What answers, and within which limits."""
+    lines: list[str] = []
+    if ready.model == OFFLINE:
+        why = "as asked" if ready.options.model.model else "no model configured"
+        lines.append(f"{OFFLINE}: {why}, so only quotes (elenco doctor tells how to connect one)")
+    limits = resumption.limits if resumption is not None else ready.limits
+    goes_on = " goes on" if resumption is not None else ""
+    head = f"run {folder.id}{goes_on}   limits: {limits}"
+    return [*lines, f"{head:<57} Ctrl-C stops cleanly"]
+
+
+def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> int:
+    if outcome.problem is not None:
+        print(f"error: {visible(str(outcome.problem))}", file=sys.stderr)
+        return outcome.problem.exit_code
+    report = outcome.report
     if report is None:
-        print(closing.waiting_line(folder.id, waiting), file=sys.stderr)
+        asked = tuple(
+            (each.id, f"{each.actor.rpartition('/')[2]}, {one_line(each.name, 70)}") for each in outcome.waiting
+        )
+        print(closing.waiting_line(folder.id, asked), file=sys.stderr)
         return WAITING
     if shown.output is not None and report.text:
-        shown.output.write_text(report.text + "\n", encoding="utf-8")
-    if not shown.json:
-        if text := closing.answer(report):
-            print(text, flush=True)
-        if not shown.quiet:
-            print(closing.line(report, folder.id, ready.model, seconds), file=sys.stderr)
+        _write_answer(shown.output, report.text)
+    if not shown.silent and (above := closing.before_answer(report)):
+        print(above, file=sys.stderr, flush=True)
+    if not shown.json and (text := closing.answer(report)):
+        print(text, flush=True)
+    if not shown.silent or report.status == "failed":
+        last = closing.line(
+            report,
+            folder.id,
+            ready.model,
+            steps=outcome.watcher.state.steps,
+            seconds=time.time() - outcome.started,
+            failure=outcome.watcher.failure,
+        )
+        gap = "" if shown.silent or report.status != "completed" else "\n"
+        print(f"{gap}{last}", file=sys.stderr)
     return EXIT[report.status]
+
+
+def _write_answer(path: Path, text: str) -> None:
+    try:
+        path.write_text(text + "\n", encoding="utf-8", errors="replace")
+    except OSError as error:
+        print(f"error: cannot write the answer to {path}: {error.strerror}", file=sys.stderr)
 
 
 async def _on_signals(live: LiveRun) -> None:
@@ -113,6 +194,7 @@ async def _on_signals(live: LiveRun) -> None:
         async for number in signals:
             count += 1
             if count > 1:
+                show_cursor()
                 os._exit(130)
             live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 
@@ -131,8 +213,10 @@ def _row(ready: Plan, folder: RunFolder, started: float) -> index.RunRow:
     )
 
 
-def _note_end(state: State, folder: RunFolder, report: Report | None) -> None:
-    json = report_to_json(report) if report is not None else None
+def _note_end(state: State, folder: RunFolder, outcome: Outcome) -> None:
+    """The index tells of the whole tree's steps, as the closing line does."""
+    report = outcome.report
+    json = {**report_to_json(report), "steps": outcome.watcher.state.steps} if report is not None else None
     index.run_ended(state, folder.id, ended=time.time(), report=json)
 
 

@@ -10,6 +10,9 @@ from typing import NoReturn, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
 
+from .visible import one_line
+
+WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
 
 HELP = """\
@@ -20,9 +23,9 @@ Try first
   elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
   elenco runs                                      what ran, how it ended, what to type next
 
-Run        run [AGENT] "TASK"    resume RUN    cancel RUN    init
-Look       runs    show RUN    tail RUN --follow
-Cast       agents    models    tools    check [PATH...]
+Run        run [AGENT] "TASK"   resume RUN   cancel RUN   approve | deny RUN ID   say RUN "TEXT"
+Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
+Cast       agents   models   tools   check [PATH...]   init   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -32,7 +35,7 @@ Output     --json  --quiet  --output FILE
 
 Exit codes 0 completed  1 failed  2 usage  3 stopped by a limit or the loop guard
            4 waiting for a human  130 cancelled
-More       elenco COMMAND --help"""
+More       elenco COMMAND --help      elenco --version"""
 
 
 class Words(argparse.ArgumentParser):
@@ -49,27 +52,29 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model")
     group.add_argument("--model", metavar="PROVIDER/MODEL", help="which model answers; agent files may name another")
     group.add_argument("--base-url", metavar="URL", help="a compatible server, such as http://127.0.0.1:8080/v1")
-    group.add_argument(
-        "--wire", choices=("openai-chat", "openai-responses", "anthropic-messages"), help="the dialect it speaks"
-    )
+    group.add_argument("--wire", choices=WIRES, help="the dialect it speaks")
     group = parser.add_argument_group("places")
     group.add_argument("--workspace", metavar="DIR", help="the folder the agents work in (default: this one)")
     group = parser.add_argument_group("limits (the tightest of flags, agent files and settings wins)")
     limit_flags(group)
     group = parser.add_argument_group("permissions")
-    for word in ("allow", "ask", "deny"):
-        group.add_argument(
-            f"--{word}", metavar="RULE", action="append", default=[], help=f"{word} what the rule names; repeatable"
-        )
-    group.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+    _rules(group)
     group.add_argument(
         "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
     )
-    group.add_argument("--mode", choices=("default", "accept-edits", "plan"), default="default")
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--output", metavar="FILE", help="write the answer to FILE as well")
+
+
+def _rules(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
+    for word in ("allow", "ask", "deny"):
+        parser.add_argument(
+            f"--{word}", metavar="RULE", action="append", default=[], help=f"{word} what the rule names; repeatable"
+        )
+    parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+    parser.add_argument("--mode", choices=("default", "accept-edits", "plan"), default="default")
 
 
 def limit_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]
@@ -85,6 +90,7 @@ def limit_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[
 
 
 def _run(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco run [AGENT] "TASK" [FLAGS]'
     parser.add_argument("words", nargs="*", metavar='[AGENT] "TASK"', help="TASK - reads standard input")
     _run_flags(parser)
 
@@ -145,11 +151,15 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="check this one only")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--agent", metavar="NAME", help="what this agent really gets, and under which rules")
+    _rules(parser)
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
@@ -161,11 +171,34 @@ def _init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", default=".", metavar="DIR")
 
 
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workspace", metavar="DIR")
+
+
+def _rename(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("name", metavar="NAME", help="what the list shows, and what may be typed for the id")
+
+
+def _delete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", metavar="RUN")
+
+
 def _debug(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("family", metavar="FAMILY", choices=DEBUG)
+    parser.add_argument("family", metavar="FAMILY", help=", ".join(DEBUG))
 
 
-DEBUG = ("stream", "guard", "path", "names", "schema")
+DEBUG = {
+    "stream": "wire",
+    "names": "wire",
+    "schema": "wire",
+    "guard": "guard",
+    "path": "path",
+    "shell": "shell",
+    "skill": "skill",
+    "agent": "agent",
+}
+"""The families of `elenco debug`, with the module (`debug_…`) in which each is a function of its name."""
 
 Spec: TypeAlias = tuple[Callable[[argparse.ArgumentParser], None], str, str]
 
@@ -203,7 +236,14 @@ COMMANDS: dict[str, Spec] = {
         "Check agent files and settings: every fault with file and line.",
         "elenco check agents/writer.md",
     ),
-    "init": (_init, "Put a starter folder here: one agent and the settings.", "elenco init"),
+    "init": (
+        _init,
+        "Put a starter here: one agent and the settings, with comments.",
+        "elenco init\nelenco init my-cast",
+    ),
+    "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
+    "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),
+    "delete": (_delete, "Remove runs and everything kept of them; not one that is live.", "elenco delete k7f2 m3qa"),
     "debug": (
         _debug,
         "Why was this decided? JSON lines in, JSON lines out.",
@@ -217,15 +257,24 @@ STEERING = frozenset({"approve", "deny", "say", "hold", "continue", "cancel"})
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     """The command a line asks for, with its flags. Raises UsageError."""
-    if not words:
-        return _module("welcome"), argparse.Namespace(state=None)
+    words = list(words)
+    if len(words) > 1 and words[0] == "--state":
+        words = [*words[2:3], *words[:2], *words[3:]]
+    if not words or words[0] == "--state":
+        return _module("welcome"), argparse.Namespace(state=words[1] if len(words) > 1 else None)
+    if words[0] == "help" and len(words) > 1:
+        words = [words[1], "--help"]
+    if words[0] in ("--help", "-h", "help"):
+        return _help, argparse.Namespace()
     if words[0] in ("--version", "-V"):
         return _module("version"), argparse.Namespace()
     name = words[0]
     spec = COMMANDS.get(name)
     if spec is None:
         what = "flag" if name.startswith("-") else "command"
-        raise UsageError(f"unknown {what} '{name}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
+        if " " in name:
+            raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
+        raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
     fill, summary, examples = spec
     parser = Words(
         prog=f"elenco {name}",
@@ -237,11 +286,25 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     fill(parser)
     parser.add_argument("--state", metavar="DIR", help="where runs are kept (or ELENCO_STATE)")
     parser.set_defaults(command=name)
-    found, rest = parser.parse_known_args(words[1:])
+    found, rest = parser.parse_known_intermixed_args(words[1:])
     if rest:
-        flags = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-        raise UsageError(f"unknown flag '{rest[0]}'{did_you_mean(rest[0], flags)}  (elenco {name} --help)")
+        raise UsageError(f"{_too_much(parser, rest)}  (elenco {name} --help)")
     return _module("steer" if name in STEERING else name), found
+
+
+def _too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
+    flag = next((word for word in rest if word.startswith("-")), None)
+    if flag is None:
+        return f"one word too many: '{one_line(rest[0], 60)}'"
+    flags = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+    flag = flag.partition("=")[0]
+    return f"unknown flag '{one_line(flag, 60)}'{did_you_mean(flag, flags)}"
+
+
+def _help(arguments: argparse.Namespace) -> int:
+    del arguments
+    print(HELP)
+    return 0
 
 
 def _module(name: str) -> Command:

@@ -1,80 +1,102 @@
-"""Questions to the human at the terminal: what is asked, why, and an answer in one line."""
+"""Answers of the human at the terminal: a letter alone on its line is a choice, any other text a reason to refuse."""
 
 from __future__ import annotations
 
-import sys
+import os
 
+import attrs
 import trio
 
 from runtime.app import LiveRun
 from runtime.errors import UsageError
-from runtime.events import ApprovalDecided, ApprovalRequested
+from runtime.events import ApprovalRequested
+from runtime.messages import JsonObject
 
-from .tree import call_text, short
-
-KEYS = "  y once   s stop run   or type why not"
-
-
-async def ask_on_terminal(live: LiveRun) -> None:
-    """Show each approval and read the answer, until cancelled. Another terminal may answer first."""
-    async with live.stream.subscribe() as reader:
-        lines = _Lines()
-        waiting: list[ApprovalRequested] = []
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_answer, live, lines, waiting)
-            async for record in reader:
-                match record.event:
-                    case ApprovalRequested() as request:
-                        waiting.append(request)
-                        print(card(request), file=sys.stderr, flush=True)
-                        lines.start(nursery)
-                    case ApprovalDecided() as decided:
-                        waiting[:] = [request for request in waiting if request.id != decided.id]
-                    case _:
-                        pass
-            nursery.cancel_scope.cancel()
+from .card import KEYS, editable, edited
+from .screen import Screen
+from .visible import one_line
 
 
-def card(request: ApprovalRequested) -> str:
-    """What is asked, as a person reads it."""
-    head = f"? {short(request.actor)} asks ({request.id})    {call_text(request.name, request.arguments)}"
-    preview = f"\n{request.preview}" if request.preview else ""
-    return f"{head}\n    {request.why}; the clock stands still{preview}\n{KEYS}"
+async def answer_questions(live: LiveRun, screen: Screen) -> None:
+    """Read lines and decide with them, oldest question first, until cancelled. Others may answer elsewhere.
 
-
-async def _answer(live: LiveRun, lines: _Lines, waiting: list[ApprovalRequested]) -> None:
-    async for text in lines.receive:
-        if not waiting:
-            continue
-        request = waiting[0]
-        match text.strip():
-            case "":
-                continue
-            case "y" | "yes":
-                decision, why = "allow", ""
-            case "s":
-                live.cancel("you")
+    At the end of the input nobody is there any more: the run is left to wait in its journal.
+    """
+    async with live.stream.subscribe(live.stream.seq + 1) as reader:
+        while not live.approvals.pending:
+            if not await reader.batch():
                 return
-            case reason:
-                decision, why = "deny", reason
+    keys = Keyboard()
+    while True:
+        line = await keys.line()
+        if line is None:
+            live.run.settings = attrs.evolve(live.run.settings, headless=True)
+            live.run.check_waiting()
+            return
+        screen.answered()
+        if live.approvals.pending:
+            await _answer(live, screen, keys, live.approvals.pending[0], line.strip())
+
+
+class Keyboard:
+    """Lines of a terminal. No thread waits for them, so none is left behind when nobody wants them any more."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._buffer = b""
+
+    async def line(self) -> str | None:
+        """The next line without its end, None at the end of the input. A cancelled call loses nothing."""
+        while b"\n" not in self._buffer:
+            await trio.lowlevel.wait_readable(self._descriptor)
+            data = os.read(self._descriptor, 65_536)
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode(errors="replace")
+
+
+async def _answer(live: LiveRun, screen: Screen, keys: Keyboard, request: ApprovalRequested, text: str) -> None:
+    arguments: JsonObject | None = None
+    match text:
+        case "":
+            await screen.say([KEYS], "> ")
+            return
+        case "y" | "Y" | "yes":
+            decision, why = "allow", ""
+        case "n" | "N" | "no":
+            decision, why = "deny", ""
+        case "e" | "E":
+            decision, why = "allow", ""
+            arguments = await _edit(screen, keys, request)
+            if arguments is None:
+                return
+        case "s" | "S":
+            live.cancel("you")
+            return
+        case _ if len(text) == 1:
+            await screen.say([f"  '{one_line(text, 4)}' is no choice here", KEYS], "> ")
+            return
+        case _:
+            decision, why = "deny", text
+    try:
+        await live.approvals.decide(request.id, decision, "you", why=why, arguments=arguments)
+    except UsageError as late:
+        await screen.say([str(late)])
+
+
+async def _edit(screen: Screen, keys: Keyboard, request: ApprovalRequested) -> JsonObject | None:
+    """The arguments as the human wants them, None to leave it."""
+    await screen.say(
+        [f"  now      {editable(request.arguments)}", "  type it as it should be; Enter alone goes back"], "edit> "
+    )
+    line = await keys.line() or ""
+    screen.answered()
+    if line.strip():
         try:
-            await live.approvals.decide(request.id, decision, "you", why=why)
-        except UsageError as late:
-            print(str(late), file=sys.stderr)
-
-
-class _Lines:
-    """Lines of standard input, read in a thread that is left behind when nobody wants them any more."""
-
-    def __init__(self) -> None:
-        self._send, self.receive = trio.open_memory_channel[str](16)
-        self._started = False
-
-    def start(self, nursery: trio.Nursery) -> None:
-        if not self._started:
-            self._started = True
-            nursery.start_soon(self._read)
-
-    async def _read(self) -> None:
-        while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
-            await self._send.send(line)
+            return edited(request.arguments, line.strip("\r\n"))
+        except ValueError as error:
+            await screen.say([f"  cannot be used: {one_line(str(error), 100)}"])
+    await screen.say([KEYS], "> ")
+    return None

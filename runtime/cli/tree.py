@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import attrs
 
 from runtime.events import (
     ActorFinished,
     ActorStarted,
+    ApprovalDecided,
     ApprovalRequested,
     BudgetOverrun,
     BudgetRefused,
@@ -18,6 +20,7 @@ from runtime.events import (
     ModelFinished,
     ModelRetried,
     Record,
+    SteerReceived,
     ToolFinished,
     ToolStarted,
     Warned,
@@ -25,6 +28,11 @@ from runtime.events import (
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import count_text
 from runtime.messages import JsonObject
+
+from .advice import span
+from .faults import count_of
+from .tally import Tally
+from .visible import one_line
 
 MARKS = {"running": "●", "completed": "✓", "stopped": "■", "failed": "✗", "cancelled": "✗"}
 
@@ -37,17 +45,18 @@ class Row:
     mark: str
     name: str
     doing: str
-    facts: str
+    facts: tuple[str, str, str, str]
 
 
-def rows(state: RunState, now: float) -> list[Row]:
+def rows(state: RunState, now: float, told: Mapping[str, Tally], speaking: Mapping[str, str]) -> list[Row]:
     """The whole tree, parents before children, in the order they started."""
     found: list[Row] = []
 
     def add(path: str, lead: str, last: bool, top: bool) -> None:
         actor = state.actors[path]
         branch = "" if top else f"{lead}{'└' if last else '├'} "
-        found.append(Row(branch, MARKS[actor.status], short(path), doing(state, actor), facts(actor, now)))
+        what = doing(state, actor, told.get(path), speaking.get(path, ""))
+        found.append(Row(branch, MARKS[actor.status], short(path), what, columns(actor, now)))
         below = "" if top else f"{lead}{' ' if last else '│'} "
         for index, child in enumerate(actor.children):
             add(child, below, index == len(actor.children) - 1, False)
@@ -57,38 +66,43 @@ def rows(state: RunState, now: float) -> list[Row]:
     return found
 
 
-def doing(state: RunState, actor: ActorState) -> str:
-    """What an actor does now, in a few words."""
+def doing(state: RunState, actor: ActorState, told: Tally | None = None, speaking: str = "") -> str:
+    """What an actor does now, or has done, in a few words."""
+    done = str(told) if told is not None else ""
     if actor.status != "running":
-        report = actor.report or {}
-        return str(report.get("reason") or "") or ("" if actor.status == "completed" else actor.status)
+        how = "" if actor.status == "completed" else str((actor.report or {}).get("reason") or actor.status)
+        return ": ".join(part for part in (how, done) if part)
     if actor.held:
         return "held"
     if actor.request is not None:
-        return "thinking" if actor.turn == 0 or actor.missing == 0 else "reading results"
-    waits = [child for child in actor.children if state.actors[child].status == "running"]
+        if actor.request.purpose == "wrap_up":
+            return "gives its best answer so far"
+        return {"text": "writing", "arguments": "calling a tool"}.get(speaking, "thinking")
     open_calls = actor.open_calls
-    asking = [call for call in open_calls if call.approval or call.question]
-    if asking:
-        return f"asks ({asking[0].approval or asking[0].question}): {call_text(asking[0].name, asking[0].arguments)}"
-    if waits:
-        return f"waits for {', '.join(short(child) for child in waits[:3])}"
-    for call in open_calls:
+    asking = next((call for call in open_calls if call.approval or call.question), None)
+    if asking is not None:
+        return f"asks ({asking.approval or asking.question}): {call_text(asking.name, asking.arguments)}"
+    if waits := [short(child) for child in actor.children if state.actors[child].status == "running"]:
+        more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+        return f"waits for {', '.join(waits[:3])}{more}"
+    if open_calls:
         more = f" and {actor.missing - 1} more" if actor.missing > 1 else ""
-        return call_text(call.name, call.arguments) + more
+        return call_text(open_calls[0].name, open_calls[0].arguments) + more
     return "thinking"
 
 
-def facts(actor: ActorState, now: float) -> str:
-    """Steps, tokens, cost and time of one actor."""
-    found = [f"{actor.steps} step{'s' if actor.steps != 1 else ''}"]
-    if actor.usage.total:
-        found.append(f"{'~' if actor.usage.estimated else ''}{count_text(actor.usage.total)} tokens")
-    if actor.cost_usd:
-        found.append(f"${actor.cost_usd:.3f}")
+def columns(actor: ActorState, now: float) -> tuple[str, str, str, str]:
+    """Steps, tokens, cost and time of one actor; empty where there is nothing to say."""
+    tokens = (
+        f"{'~' if actor.usage.estimated else ''}{count_text(actor.usage.total)} tokens" if actor.usage.total else ""
+    )
+    cost = "cost unknown" if actor.cost_usd is None else f"${actor.cost_usd:.3f}" if actor.cost_usd else ""
     ended = actor.last_at if actor.status != "running" else now
-    found.append(f"{max(0.0, ended - actor.started_at):.1f} s")
-    return "  ".join(found)
+    return count_of(actor.steps, "step"), tokens, cost, span(max(0.0, ended - actor.started_at))
+
+
+def facts(actor: ActorState, now: float) -> str:
+    return "  ".join(part for part in columns(actor, now) if part)
 
 
 def changed_lines(state: RunState, record: Record) -> list[str]:
@@ -97,53 +111,74 @@ def changed_lines(state: RunState, record: Record) -> list[str]:
     name = short(event.actor)
     match event:
         case ActorStarted():
-            return [f"● {name}  {_one_line(event.task, 70)}"]
+            return [f"● {name}  {one_line(event.task, 70)}"]
         case ToolStarted() if (actor := state.actors.get(event.actor)) and (call := actor.calls.get(event.call_id)):
             return [f"  {name}  {call_text(call.name, call.arguments)}"]
         case ToolFinished() if event.is_error:
-            return [f"  {name}  {event.name} {event.kind}: {_one_line(event.result, 90)}"]
+            return [f"  {name}  {one_line(event.name, 70)} {event.kind}: {one_line(event.result, 90)}"]
         case ModelFinished() if event.text.strip() and event.tool_calls:
-            return [f"  {name}  “{_one_line(event.text, 90)}”"]
-        case ModelRetried():
-            return [f"… {event.message}; try {event.attempt + 2} of {event.limit} in {event.wait:.0f} s"]
-        case ApprovalRequested():
-            return [f"? {name} asks ({event.id})  {call_text(event.name, event.arguments)}   {event.why}"]
-        case LoopNudged() | LoopBlocked():
-            what = "told the model" if isinstance(event, LoopNudged) else "refused from now on"
-            return [f"! {name}  {event.why}: {what}"]
-        case LoopStopped():
-            return [f"■ {name}  stopped: loop ({event.why})"]
-        case BudgetRefused():
-            return [f"■ {name}  {event.message}"]
-        case BudgetOverrun():
-            return [f"! {name}  overrun: {event.limit} of {event.scope} by {event.by:g}"]
-        case Warned():
-            return [f"! {event.text}"]
+            return [f"  {name}  “{one_line(event.text, 90)}”"]
         case ActorFinished() if actor := state.actors.get(event.actor):
             reason = event.report.get("reason")
             how = f"{event.report['status']}{f': {reason}' if reason else ''}"
             return [f"{MARKS[actor.status]} {name}  {how}  {facts(actor, record.at)}"]
         case _:
+            return alarming_lines(state, record)
+
+
+def alarming_lines(state: RunState, record: Record) -> list[str]:
+    """What stays on the screen even where the tree is redrawn: what a person should not miss."""
+    event = record.event
+    name = short(event.actor)
+    match event:
+        case ModelRetried():
+            again = f"try {event.attempt + 2} of {event.limit} in {max(1.0, event.wait):.0f} s"
+            return [f"… {one_line(event.message, 120)}; {again}"]
+        case ApprovalRequested():
+            return [f"? {name} asks ({event.id})  {call_text(event.name, event.arguments)}   {one_line(event.why, 90)}"]
+        case ApprovalDecided():
+            return [decided_line(state, event)]
+        case SteerReceived() if not event.entered:
+            return [f"> {event.by or 'somebody'} to {name}: {one_line(event.text, 90)}"]
+        case LoopNudged() | LoopBlocked():
+            what = "told the model" if isinstance(event, LoopNudged) else "refused from now on"
+            return [f"! {name}   {one_line(event.why, 120)}: {what}"]
+        case LoopStopped():
+            to = f"; its partial work goes to {short(event.actor.rpartition('/')[0])}" if "/" in event.actor else ""
+            return [f"■ {name}   stopped: loop ({one_line(event.why, 120)}){to}"]
+        case BudgetRefused() if "/" in event.actor:
+            return [f"■ {name}   {one_line(event.message, 120)}"]
+        case BudgetOverrun():
+            return [f"! {name}   overrun: {event.limit} of {event.scope} by {event.by:g}"]
+        case Warned():
+            return [f"! {one_line(event.text, 160)}"]
+        case _:
             return []
 
 
-def call_text(name: str, arguments: JsonObject | None) -> str:
+def decided_line(state: RunState, event: ApprovalDecided) -> str:
+    """`✗ a1 refused by you; writer-1 reads: "use docs/notes.md instead"`."""
+    by = one_line(event.by or "somebody", 40)
+    if event.decision == "allow":
+        edited = " as edited" if event.arguments is not None else ""
+        return f"✓ {event.id} allowed{edited} by {by}"
+    request = state.requests.get(event.id)
+    who = short(request.actor) if request is not None else "it"
+    return f'✗ {event.id} refused by {by}; {who} reads: "{one_line(event.why or "no reason given", 120)}"'
+
+
+def call_text(name: str, arguments: JsonObject | None, width: int = 80) -> str:
     """A call as a person reads it, in one line; control characters are shown, never obeyed."""
+    shown = one_line(name, 70).replace("delegate_to_", "→ ", 1)
     if not arguments:
-        return name
+        return shown
     if len(arguments) == 1:
         value = next(iter(arguments.values()))
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     else:
         text = " ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
-    return f"{name.replace('delegate_to_', '→ ')}  {_one_line(text, 80)}"
+    return f"{shown}  {one_line(text, width)}"
 
 
 def short(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _one_line(text: str, width: int) -> str:
-    flat = " ".join(text.split())
-    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in flat)
-    return shown if len(shown) <= width else f"{shown[: width - 1]}…"

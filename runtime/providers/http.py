@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 import httpx
+import trio
 
 from runtime import wire
 from runtime.model import Emit, ModelRequest, ProviderError, Reply
@@ -14,6 +16,7 @@ from runtime.wire.dialects import Dialect
 from runtime.wire.encoder import RequestEncoder
 from runtime.wire.endpoint import endpoint
 
+from .retry import CONNECT_ATTEMPTS
 from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
 
 
@@ -56,6 +59,7 @@ class HttpProvider:
         self._timeouts = timeouts
         self._record = record
         self._encoders: dict[str, RequestEncoder] = {}
+        self._since: dict[str, float] = {}
         self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
 
     @property
@@ -66,6 +70,7 @@ class HttpProvider:
         return None
 
     def forget(self, actor: str) -> None:
+        self._since.pop(actor, None)
         self._encoders.pop(actor, None)
 
     async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
@@ -74,6 +79,8 @@ class HttpProvider:
         if encoder is None:
             encoder = RequestEncoder(self.server.wire, self.server.dialect, self.server.name, request.actor)
             self._encoders[request.actor] = encoder
+        if not request.attempt:
+            self._since[request.actor] = trio.current_time()
         body = encoder.encode(request)
         url, headers = self._target(request.model)
         chunks: list[bytes] = []
@@ -94,7 +101,7 @@ class HttpProvider:
                         emit(deltas)
         except httpx.TransportError as error:
             if decoder is None:
-                raise self._unreachable(error) from error
+                raise self._unreachable(error, request) from error
             broken: Exception | None = error
         else:
             broken = None
@@ -116,14 +123,19 @@ class HttpProvider:
             found = self._targets[model] = (httpx.URL(url), [*pairs, (b"accept-encoding", b"identity")])
         return found
 
-    def _unreachable(self, error: httpx.TransportError) -> ProviderError:
+    def _unreachable(self, error: httpx.TransportError, request: ModelRequest) -> ProviderError:
         base = self.server.base_url
         source = f" (from {self.server.base_from})" if self.server.base_from else ""
         match error:
             case httpx.ConnectTimeout():
                 text = f"no connection to {base}{source} within {self._timeouts.connect:g} s"
+            case httpx.ConnectError() if _cause(error, ConnectionRefusedError):
+                last = request.attempt + 1 >= CONNECT_ATTEMPTS
+                text = f"nothing listens at {base}{source}" if last else f"{base} refused the connection"
+            case httpx.ConnectError() if _cause(error, socket.gaierror):
+                text = f"{base}{source}: there is no host of that name"
             case httpx.ConnectError():
-                text = f"nothing listens at {base}{source}: {_reason(error)}"
+                text = f"no connection to {base}{source}: {_reason(error)}"
             case httpx.ReadTimeout():
                 text = f"{base} accepted the request and said nothing for {self._timeouts.first_byte:g} s"
                 return ProviderError("truncated", text, retryable=True)
@@ -132,7 +144,14 @@ class HttpProvider:
             case _:
                 text = f"{base} broke the connection before it answered: {_reason(error)}"
                 return ProviderError("truncated", text, retryable=True)
-        return ProviderError("connect", text, retryable=True)
+        return ProviderError("connect", text + self._tries(request), retryable=True)
+
+    def _tries(self, request: ModelRequest) -> str:
+        """How often and for how long this turn was tried, once it was tried for the last time."""
+        if request.attempt + 1 < CONNECT_ATTEMPTS:
+            return ""
+        seconds = trio.current_time() - self._since.get(request.actor, trio.current_time())
+        return f"; {request.attempt + 1} tries in {seconds:.0f} s"
 
     def _explained(self, error: ProviderError) -> ProviderError:
         if error.kind == "auth":
@@ -149,10 +168,19 @@ class HttpProvider:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    cause = error.__cause__ or error.__context__
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror.lower()
-        cause = cause.__cause__ or cause.__context__
-    return text
+    found = next((each for each in _chain(error) if isinstance(each, OSError) and each.strerror), None)
+    return str(found.strerror).lower() if found is not None else str(error) or type(error).__name__
+
+
+def _cause(error: Exception, kind: type[BaseException]) -> bool:
+    return any(isinstance(each, kind) for each in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and what is in groups among its causes."""
+    while error is not None:
+        yield error
+        inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+        for each in inside:
+            yield from _chain(each)
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,50 @@
+"""What to type next about a run, and how long ago it was, in a few words."""
+
+from __future__ import annotations
+
+_MORE = {
+    "max_steps": " --max-steps +20",
+    "total_steps": " --total-steps +50",
+    "token_budget": " --token-budget +100000",
+    "cost_budget": " --cost-budget +0.50",
+    "deadline": " --timeout +600",
+    "max_tool_calls": " --max-tool-calls +50",
+}
+
+
+def go_on(run: str, reason: str | None) -> str:
+    """The command that lets a stopped run go on."""
+    return f"elenco resume {run}{_MORE.get(reason or '', '')}"
+
+
+def next_command(run: str, status: str, reason: str | None) -> str:
+    """What a person may want to do with a run in that state."""
+    match status:
+        case "running" | "held":
+            return f"elenco tail {run} --follow"
+        case "waiting" | "interrupted" | "stopped":
+            return go_on(run, reason)
+        case _:
+            return f"elenco show {run}"
+
+
+def ago(seconds: float, now: float) -> str:
+    """How long ago a moment was, for a person."""
+    passed = max(0.0, now - seconds)
+    if passed < 60:
+        return "now"
+    if passed < 3600:
+        return f"{passed / 60:.0f} min ago"
+    if passed < 86_400:
+        return f"{passed / 3600:.0f} h ago"
+    return "yesterday" if passed < 172_800 else f"{passed / 86_400:.0f} days ago"
+
+
+def span(seconds: float) -> str:
+    """A stretch of time: 0.4 s, 38 s, 2:05 min, 1:02:05 h."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"

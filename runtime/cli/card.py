@@ -1,0 +1,63 @@
+"""What a human is asked, on a few lines: who wants to do what, why it needs an answer, and the keys."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from runtime.events import ApprovalRequested
+from runtime.messages import JsonObject
+
+from .visible import one_line, visible
+
+KEYS = "  y once   e edit   s stop run   or type why not"
+SHOWN_LINES = 12
+
+
+def card(request: ApprovalRequested) -> str:
+    """What is asked, as a person reads it; nothing in it is obeyed by a terminal."""
+    who = request.actor.rpartition("/")[2]
+    lines = [f"? {who} asks ({request.id})    {one_line(request.name, 70)}  {_brief(request.arguments)}".rstrip()]
+    for name, value in request.arguments.items():
+        if isinstance(value, str) and _is_long(value):
+            lines += _block(name, value)
+    lines.append(f"    {one_line(request.why, 100)}      the clock stands still")
+    if request.preview:
+        lines += [f"    {line}" for line in visible(request.preview).split("\n")[:SHOWN_LINES]]
+    return "\n".join([*lines, KEYS])
+
+
+def editable(arguments: JsonObject) -> str:
+    """The arguments as a line that can be typed again."""
+    if len(arguments) == 1 and isinstance(value := next(iter(arguments.values())), str) and not _is_long(value):
+        return visible(value)
+    return json.dumps(arguments, ensure_ascii=True)
+
+
+def edited(arguments: JsonObject, line: str) -> JsonObject:
+    """The arguments a human typed in their place. Raises ValueError for what stands for none."""
+    if len(arguments) == 1 and isinstance(next(iter(arguments.values())), str) and not line.startswith("{"):
+        return {next(iter(arguments)): line}
+    found: Any = json.loads(line)
+    if not isinstance(found, dict):
+        raise ValueError("not a JSON object")
+    return cast("dict[str, Any]", found)
+
+
+def _brief(arguments: JsonObject) -> str:
+    short = {name: value for name, value in arguments.items() if not (isinstance(value, str) and _is_long(value))}
+    if len(arguments) == 1 and len(short) == 1:
+        value = next(iter(short.values()))
+        return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 300)
+    return one_line(" ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in short.items()), 300)
+
+
+def _is_long(value: str) -> bool:
+    return "\n" in value.rstrip("\n") or len(value) > 200
+
+
+def _block(name: str, value: str) -> list[str]:
+    lines = visible(value).rstrip("\n").split("\n")
+    shown = [f"      | {line[:200]}" for line in lines[:SHOWN_LINES]]
+    more = [f"      | … {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    return [f"    {one_line(name, 40)}: {len(lines)} lines, {len(value)} characters", *shown, *more]

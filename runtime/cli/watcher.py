@@ -1,0 +1,103 @@
+"""What one process shows of its own run: the record folded as it becomes durable, and lines not yet written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import attrs
+
+from runtime.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ModelDelta,
+    ModelFailed,
+    ModelRequested,
+    Record,
+    ToolFinished,
+)
+from runtime.journal.replay import fold
+from runtime.journal.state import RunState
+
+from .card import card
+from .tally import Tally
+from .tree import alarming_lines, changed_lines
+
+Detail: TypeAlias = Literal["none", "questions", "alarms", "changes"]
+
+
+@attrs.define(eq=False)
+class Watcher:
+    """`detail` says what becomes a line: nothing, what is asked, what a person must not miss, or every change.
+
+    With `asks`, somebody sits at this terminal and answers: questions are shown in full.
+    `take` is called by the journal and must not block; `failure` is the newest model call that was given up.
+    """
+
+    detail: Detail
+    asks: bool = False
+    state: RunState = attrs.Factory(lambda: RunState(histories=False))
+    lines: list[str] = attrs.Factory(list[str])
+    told: dict[str, Tally] = attrs.Factory(dict[str, Tally])
+    speaking: dict[str, str] = attrs.Factory(dict[str, str])
+    failure: ModelFailed | None = None
+    _requested: dict[str, int] = attrs.Factory(dict[str, int])
+
+    def take(self, records: Sequence[Record]) -> None:
+        """Kept events, in order."""
+        for record in records:
+            match record.event:
+                case ToolFinished() as event:
+                    self._count(event)
+                case ModelFailed() as event:
+                    self.failure = event
+                case ModelRequested() as event:
+                    self.speaking.pop(event.actor, None)
+                    self._requested[event.actor] = record.seq
+                case _:
+                    pass
+            self.state = fold(self.state, record)
+            self.lines += self._lines(record)
+
+    def _lines(self, record: Record) -> list[str]:
+        if self.asks and isinstance(record.event, ApprovalRequested):
+            return card(record.event).split("\n")
+        match self.detail:
+            case "none":
+                return []
+            case "questions":
+                asked = isinstance(record.event, ApprovalRequested | ApprovalDecided)
+                return alarming_lines(self.state, record) if asked else []
+            case "alarms":
+                return alarming_lines(self.state, record)
+            case "changes":
+                return changed_lines(self.state, record)
+
+    def hear(self, record: Record) -> None:
+        """A live event: what a model is saying."""
+        event = record.event
+        if isinstance(event, ModelDelta) and record.seq >= self._requested.get(event.actor, 0):
+            self.speaking[event.actor] = event.kind
+
+    def flush(self) -> list[str]:
+        """The lines collected since the last time."""
+        lines, self.lines = self.lines, []
+        return lines
+
+    def still(self, now: float) -> str:
+        """What goes on while nothing changes."""
+        actors = [actor for actor in self.state.actors.values() if actor.status == "running"]
+        asking = [actor for actor in actors if actor.request is not None]
+        if asking:
+            names = ", ".join(actor.path.rpartition("/")[2] for actor in asking[:3])
+            seconds = now - min(actor.last_at for actor in asking)
+            return f"… {names} waits for the model, {max(0.0, seconds):.0f} s"
+        if pending := self.state.pending_approvals:
+            return f"… {', '.join(request.id for request in pending)} waits for you"
+        return "… working"
+
+    def _count(self, event: ToolFinished) -> None:
+        actor = self.state.actors.get(event.actor)
+        call = actor.calls.get(event.call_id) if actor is not None else None
+        tally = self.told.setdefault(event.actor, Tally())
+        tally.count(event.name, call.arguments if call is not None else None, event.is_error)

@@ -1,0 +1,117 @@
+"""Faults of a file that its syntax does not show, each with its place: names nobody knows, rules nobody can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from .config import KEYS as CONFIG_KEYS
+from .config import Config
+from .definitions import KEYS, Definition, unknown_names
+from .errors import Fault, UsageError
+from .frontmatter import Fields, Source, Value, Wrong, parse, split
+from .policy.rules import RuleError, parse_rule
+
+
+def vet_agent(
+    definition: Definition,
+    content: str,
+    *,
+    agents: Iterable[str],
+    tools: Iterable[str] | None = None,
+    check_model: Callable[[str], None] | None = None,
+) -> list[Fault]:
+    """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
+
+    `check_model` raises UsageError for a model that cannot be meant. Without `tools`, their names are not looked at.
+    """
+    known = {"subagents": list(agents)} | ({"tools": list(tools)} if tools is not None else {})
+    content = content.removeprefix("\ufeff").replace("\r\n", "\n")
+    cut = split(content)
+    fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
+    faults = unknown_names(definition, content, **known)
+    faults += _rules(fields.place("permissions"))
+    faults += _model(fields.place("model"), check_model)
+    if definition.loops:
+        faults += _loops(fields.place("loops"), definition.loops)
+    return sorted(faults, key=lambda fault: (fault.line, fault.column))
+
+
+def vet_config(config: Config, content: str, check_model: Callable[[str], None] | None = None) -> list[Fault]:
+    """What is wrong with a readable settings file, in the order of its lines."""
+    fields = _fields(Source(config.path, content.removeprefix("\ufeff").replace("\r\n", "\n")), CONFIG_KEYS)
+    faults = _rules(fields.place("permissions")) + _model(fields.place("model"), check_model)
+    faults += _prices(fields.place("models"))
+    if config.loops:
+        faults += _loops(fields.place("loops"), config.loops)
+    return sorted(faults, key=lambda fault: (fault.line, fault.column))
+
+
+def _fields(source: Source, keys: Iterable[str]) -> Fields[Any]:
+    root = parse(source)
+    return Fields[Any](root if root is not None else _nothing(source), keys, [])
+
+
+def _nothing(source: Source) -> Value:
+    empty = parse(Source(source.path, "{}"))
+    assert empty is not None
+    return empty
+
+
+def _rules(permissions: Value | None) -> list[Fault]:
+    found: list[Fault] = []
+    for _, rules in _pairs(permissions):
+        for rule in _entries(rules):
+            written = rule.plain()
+            if isinstance(written, str):
+                try:
+                    parse_rule(written)
+                except RuleError as error:
+                    found.append(rule.fault(str(error)))
+    return found
+
+
+def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fault]:
+    if place is None or check is None:
+        return []
+    try:
+        check(str(place.plain()))
+    except UsageError as error:
+        return [place.fault(str(error))]
+    return []
+
+
+def _loops(place: Value | None, loops: Mapping[str, Any] | str) -> list[Fault]:
+    from .limits.loops import guard_settings
+
+    try:
+        guard_settings(loops)
+    except ValueError as error:
+        return [place.fault(str(error))] if place is not None else []
+    return []
+
+
+def _prices(place: Value | None) -> list[Fault]:
+    from .prices import models_from
+
+    found: list[Fault] = []
+    for name, entry in _pairs(place):
+        try:
+            models_from({str(name.plain()): entry.plain()}, "")
+        except UsageError as error:
+            found += [name.fault(line) for line in str(error).split("\n")]
+    return found
+
+
+def _pairs(value: Value | None) -> list[tuple[Value, Value]]:
+    try:
+        return value.pairs() if value is not None else []
+    except Wrong:
+        return []
+
+
+def _entries(value: Value) -> Iterator[Value]:
+    try:
+        yield from value.items()
+    except Wrong:
+        yield value
