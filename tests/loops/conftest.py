@@ -53,7 +53,7 @@ def seen(step: dict[str, Any], tools: dict[str, Any]) -> StepSeen:
 
 
 def _same(call: dict[str, Any]) -> str:
-    return call["name"] + json.dumps(call["arguments"], sort_keys=True)
+    return json.dumps([call["name"], call["arguments"]], sort_keys=True)
 
 
 def replay_run(trace: dict[str, Any], veto: bool = False, settings: GuardSettings | None = None) -> Score:
@@ -258,7 +258,7 @@ class Scene:
     def fixed(self) -> Callable[[], dict[str, Any]]:
         """Some call whose answer never changes."""
         word, path = self.chance.choice(WORDS), self.chance.choice(self.paths)
-        kinds = [
+        kinds: list[Callable[[], dict[str, Any]]] = [
             lambda: self.reading(path),
             self.finding,
             lambda: self.misediting(path),

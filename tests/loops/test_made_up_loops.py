@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 SEEDS = 10
-Make = Callable[[Any], dict[str, Any]]
+Make = Callable[[Any], Any]
 KINDS: dict[str, Make] = {}
 
 
@@ -27,7 +27,7 @@ def reordered(s: Any, call: dict[str, Any]) -> dict[str, Any]:
 
 
 @kind
-def identical(s: Any) -> dict[str, Any]:
+def identical(s: Any) -> Any:
     again, start = s.fixed(), s.count
     for _ in range(14):
         s.step(reordered(s, again()), event="continuation" if s.chance.random() < 0.3 else None)
@@ -35,7 +35,7 @@ def identical(s: Any) -> dict[str, Any]:
 
 
 @kind
-def slow_and_identical(s: Any) -> dict[str, Any]:
+def slow_and_identical(s: Any) -> Any:
     answers = [
         ("npm run build", "error TS2304: cannot find name\nbuild failed", True),
         ("make image", "Sending context\nStep 4/9: cached\nimage tagged", False),
@@ -48,7 +48,7 @@ def slow_and_identical(s: Any) -> dict[str, Any]:
 
 
 @kind
-def circle(s: Any) -> dict[str, Any]:
+def circle(s: Any) -> Any:
     size = s.chance.randint(2, 12)
     calls, start = s.several(size), s.count
     for _ in range(8):
@@ -58,7 +58,7 @@ def circle(s: Any) -> dict[str, Any]:
 
 
 @kind
-def circle_with_a_poll(s: Any) -> dict[str, Any]:
+def circle_with_a_poll(s: Any) -> Any:
     calls = s.several(s.chance.randint(2, 4))
     calls.insert(s.chance.randint(0, len(calls)), lambda: s.call(s.poll, {"id": 3}, "pending", False, 0.2))
     size, start = len(calls), s.count
@@ -69,7 +69,7 @@ def circle_with_a_poll(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_error(s: Any) -> dict[str, Any]:
+def same_error(s: Any) -> Any:
     which, path, word = s.chance.randint(0, 4), s.chance.choice(s.paths), s.chance.choice(s.paths).split("/")[0]
     start = s.count
     for i in range(16):
@@ -94,7 +94,7 @@ def same_error(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_error_between_notes(s: Any) -> dict[str, Any]:
+def same_error_between_notes(s: Any) -> Any:
     path, places = s.chance.choice(s.paths), list[int]()
     for _ in range(16):
         places.append(s.count)
@@ -105,7 +105,7 @@ def same_error_between_notes(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_answer(s: Any) -> dict[str, Any]:
+def same_answer(s: Any) -> Any:
     which, name, words = s.chance.randint(0, 5), s.chance.choice(["HandleEntry", "RateTable", "openStore"]), s.line()
     spellings = [name, name.lower(), name.upper(), f"{name}(", f"def {name}", f"fn {name}", rf"{name}\b", rf"\b{name}"]
     spellings += [f"{name}.*", f"({name})", f"{name}|{name.lower()}", f"[{name[0]}]{name[1:]}", f"{name} ", f"'{name}'"]
@@ -135,7 +135,7 @@ def same_answer(s: Any) -> dict[str, Any]:
 
 
 @kind
-def batches(s: Any) -> dict[str, Any]:
+def batches(s: Any) -> Any:
     size = s.chance.randint(2, 6)
     calls, start = s.several(size), s.count
     for _ in range(10):
@@ -144,7 +144,7 @@ def batches(s: Any) -> dict[str, Any]:
 
 
 @kind
-def twins_in_one_reply(s: Any) -> dict[str, Any]:
+def twins_in_one_reply(s: Any) -> Any:
     again, first, later, start = s.fixed(), s.chance.randint(3, 20), s.chance.randint(3, 8), s.count
     for i in range(10):
         s.step(*[again() for _ in range(later if i else first)])
@@ -152,7 +152,7 @@ def twins_in_one_reply(s: Any) -> dict[str, Any]:
 
 
 @kind
-def volatile_answers(s: Any) -> dict[str, Any]:
+def volatile_answers(s: Any) -> Any:
     which, message, path, bits = s.chance.randint(0, 7), s.line(), s.chance.choice(s.paths), s.chance.getrandbits
     s.tools.update(post_update=s.tools[s.edit], http_get=s.tools[s.read])
     start = s.count
@@ -187,7 +187,7 @@ def volatile_answers(s: Any) -> dict[str, Any]:
 
 
 @kind
-def slow_circle_with_filler(s: Any) -> dict[str, Any]:
+def slow_circle_with_filler(s: Any) -> Any:
     again, which, path, places = s.fixed(), s.chance.randint(0, 3), s.chance.choice(s.paths), list[int]()
     for i in range(14):
         places.append(s.count)
@@ -208,7 +208,7 @@ def slow_circle_with_filler(s: Any) -> dict[str, Any]:
 
 
 @kind
-def late(s: Any) -> dict[str, Any]:
+def late(s: Any) -> Any:
     s.work(s.chance.randint(15, 30))
     size = s.chance.randint(1, 3)
     calls, start = s.several(size), s.count
@@ -221,7 +221,7 @@ def late(s: Any) -> dict[str, Any]:
 
 
 @kind
-def in_a_child(s: Any) -> dict[str, Any]:
+def in_a_child(s: Any) -> Any:
     again = s.fixed()
     s.step(s.call("spawn_agent", {"name": "kid", "task": "Look into " + s.line()}, "kid started"))
     s.step(s.finding(), agent="kid")
@@ -232,7 +232,7 @@ def in_a_child(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_errand(s: Any) -> dict[str, Any]:
+def same_errand(s: Any) -> Any:
     path, start, worded = s.chance.choice(s.paths), s.count, s.chance.random() < 0.5
     ask = f"Find out how {s.line()} is handled in {path} and report the facts"
     answers = [
@@ -247,7 +247,7 @@ def same_errand(s: Any) -> dict[str, Any]:
 
 
 @kind
-def reworded_errand(s: Any) -> dict[str, Any]:
+def reworded_errand(s: Any) -> Any:
     name, start = s.line().split()[0], s.count
     asks = [
         f"Deploy the {name} service and run the smoke checks",
@@ -268,7 +268,7 @@ def reworded_errand(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_errand_for_fresh_agents(s: Any) -> dict[str, Any]:
+def same_errand_for_fresh_agents(s: Any) -> Any:
     ask, start = f"Collect everything about {s.line()} and report it", s.count
     answers = [
         "The facts: one module, no tests.",
@@ -281,7 +281,7 @@ def same_errand_for_fresh_agents(s: Any) -> dict[str, Any]:
 
 
 @kind
-def same_words(s: Any) -> dict[str, Any]:
+def same_words(s: Any) -> Any:
     start, text = len(s.steps), s.chance.choice(["I am waiting for your input.", "The task is complete.", ""])
     for i in range(12):
         s.step(text=text, event="continuation" if i else None)
@@ -289,7 +289,7 @@ def same_words(s: Any) -> dict[str, Any]:
 
 
 @kind
-def chant(s: Any) -> dict[str, Any]:
+def chant(s: Any) -> Any:
     start = len(s.steps)
     block = s.chance.choice([f"I will check {s.line()}. ", f"Now {s.line()}.\n\nThen {s.line()}.\n\n", "No, wait. "])
     for i in range(6):
@@ -298,7 +298,7 @@ def chant(s: Any) -> dict[str, Any]:
 
 
 @kind
-def across_compactions(s: Any) -> dict[str, Any]:
+def across_compactions(s: Any) -> Any:
     again, start = s.fixed(), s.count
     for i in range(14):
         event = s.chance.choice([None, None, "compaction", "resume", "continuation"])
@@ -307,7 +307,7 @@ def across_compactions(s: Any) -> dict[str, Any]:
 
 
 @kind
-def reading_anew_after_each_compaction(s: Any) -> dict[str, Any]:
+def reading_anew_after_each_compaction(s: Any) -> Any:
     size = s.chance.randint(2, 6)
     paths, start = s.chance.sample(s.paths, size), s.count
     for round_ in range(10):
@@ -317,7 +317,7 @@ def reading_anew_after_each_compaction(s: Any) -> dict[str, Any]:
 
 
 @kind
-def busy_poll(s: Any) -> dict[str, Any]:
+def busy_poll(s: Any) -> Any:
     which, start = s.chance.randint(0, 2), s.count
     for i in range(60):
         answer = "queued: no runner" if which else f"running; updated_at=2026-01-01T10:{i:02d}:00Z idle={i * 4}s"
@@ -326,7 +326,7 @@ def busy_poll(s: Any) -> dict[str, Any]:
 
 
 @kind
-def poll_after_the_end(s: Any) -> dict[str, Any]:
+def poll_after_the_end(s: Any) -> Any:
     for i in range(4):
         s.step(s.call(s.poll, {"id": 77}, f"running {i * 20}%", False, 0.2))
         s.step(s.call(s.poll, {"wait": 30}, "waited 30 s", False, 30.0))
@@ -337,11 +337,11 @@ def poll_after_the_end(s: Any) -> dict[str, Any]:
 
 
 @kind
-def reading_in_shifted_windows(s: Any) -> dict[str, Any]:
+def reading_in_shifted_windows(s: Any) -> Any:
     lines, size, which = s.chance.choice([250, 300, 480]), s.chance.choice([40, 50]), s.chance.randint(0, 2)
     path, file = s.chance.choice(s.paths), s.content(lines)
 
-    def window(start: int) -> dict[str, Any]:
+    def window(start: int) -> Any:
         body = "\n".join(file[start : start + size])
         if which == 0:
             return s.call(s.shell, {s.command: f"sed -n '{start + 1},{start + size}p' {path}"}, body)

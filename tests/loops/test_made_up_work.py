@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 SEEDS = 10
-Make = Callable[[Any], dict[str, Any]]
+Make = Callable[[Any], Any]
 KINDS: dict[str, Make] = {}
 
 
@@ -19,7 +19,7 @@ def kind(make: Make) -> Make:
 
 
 @kind
-def polling_that_moves(s: Any) -> dict[str, Any]:
+def polling_that_moves(s: Any) -> Any:
     which, count = s.chance.randint(0, 4), s.chance.randint(8, 40)
     for i in range(count):
         match which:
@@ -39,7 +39,7 @@ def polling_that_moves(s: Any) -> dict[str, Any]:
 
 
 @kind
-def waiting_for_others(s: Any) -> dict[str, Any]:
+def waiting_for_others(s: Any) -> Any:
     which, count = s.chance.randint(0, 4), s.chance.randint(4, 40)
     answer = s.chance.choice(["pending", "in_progress", "12 of 40 completed", "status: training, failed: 0"])
     s.tools["get_status"] = s.tools[s.read]
@@ -64,7 +64,7 @@ def waiting_for_others(s: Any) -> dict[str, Any]:
 
 
 @kind
-def waiting_in_the_shell(s: Any) -> dict[str, Any]:
+def waiting_in_the_shell(s: Any) -> Any:
     which = s.chance.randint(0, 2)
     for i in range(s.chance.randint(4, 9)):
         if which == 0:
@@ -78,7 +78,7 @@ def waiting_in_the_shell(s: Any) -> dict[str, Any]:
 
 
 @kind
-def tail_of_a_log(s: Any) -> dict[str, Any]:
+def tail_of_a_log(s: Any) -> Any:
     forms = ["10:{m:02d}:{s:02d} {l}", "2026-02-03T10:{m:02d}:{s:02d}Z {l}", "Feb 03 10:{m:02d}:{s:02d} host {l}"]
     form, which, lines, still = s.chance.choice(forms), s.chance.randint(0, 2), list[str](), True
     for _ in range(s.chance.randint(10, 30)):
@@ -97,7 +97,7 @@ def tail_of_a_log(s: Any) -> dict[str, Any]:
 
 
 @kind
-def edit_and_test(s: Any) -> dict[str, Any]:
+def edit_and_test(s: Any) -> Any:
     count, stuck = s.chance.randint(6, 16), s.chance.random() < 0.5
     for i in range(count):
         s.step(s.editing())
@@ -108,7 +108,7 @@ def edit_and_test(s: Any) -> dict[str, Any]:
 
 
 @kind
-def edit_and_read_again(s: Any) -> dict[str, Any]:
+def edit_and_read_again(s: Any) -> Any:
     for _ in range(s.chance.randint(5, 12)):
         s.step(s.editing(s.paths[0]))
         s.step(s.reading(s.paths[0]))
@@ -116,7 +116,7 @@ def edit_and_read_again(s: Any) -> dict[str, Any]:
 
 
 @kind
-def edit_and_lint(s: Any) -> dict[str, Any]:
+def edit_and_lint(s: Any) -> Any:
     answer = s.chance.choice(["(no output)", "ok", "All checks passed!\n0 warnings\n12 files\nclean\nbye"])
     for _ in range(s.chance.randint(6, 20)):
         s.step(s.editing())
@@ -125,7 +125,7 @@ def edit_and_lint(s: Any) -> dict[str, Any]:
 
 
 @kind
-def status_between_work(s: Any) -> dict[str, Any]:
+def status_between_work(s: Any) -> Any:
     states = [("pwd", "/home/x"), ("git status", "clean"), ("tickets --mine", "T-4 open\nT-9 open")]
     (command, answer), which = s.chance.choice(states), s.chance.randint(0, 2)
     for i in range(s.chance.randint(6, 12)):
@@ -140,7 +140,7 @@ def status_between_work(s: Any) -> dict[str, Any]:
 
 
 @kind
-def pages(s: Any) -> dict[str, Any]:
+def pages(s: Any) -> Any:
     which, file = s.chance.randint(0, 3), s.content(900)
     for i in range(s.chance.randint(8, 22)):
         body = "\n".join(file[i * 40 : i * 40 + 40])
@@ -158,7 +158,7 @@ def pages(s: Any) -> dict[str, Any]:
 
 
 @kind
-def one_command_in_many_places(s: Any) -> dict[str, Any]:
+def one_command_in_many_places(s: Any) -> Any:
     which = s.chance.randint(0, 2)
     for place in s.chance.sample(s.paths, s.chance.randint(6, 10)):
         folder = place.split("/")[0]
@@ -173,7 +173,7 @@ def one_command_in_many_places(s: Any) -> dict[str, Any]:
 
 
 @kind
-def one_change_for_many_items(s: Any) -> dict[str, Any]:
+def one_change_for_many_items(s: Any) -> Any:
     which = s.chance.randint(0, 2)
     for i in range(s.chance.randint(10, 40)):
         if which == 0:
@@ -187,7 +187,7 @@ def one_change_for_many_items(s: Any) -> dict[str, Any]:
 
 
 @kind
-def retries(s: Any) -> dict[str, Any]:
+def retries(s: Any) -> Any:
     error = s.chance.choice(["503 Service Unavailable", "connection reset by peer", "deadlock, try again"])
     for i in range(s.chance.randint(1, 3)):
         for _ in range(2):
@@ -199,7 +199,7 @@ def retries(s: Any) -> dict[str, Any]:
 
 
 @kind
-def backing_off(s: Any) -> dict[str, Any]:
+def backing_off(s: Any) -> Any:
     same = s.chance.random() < 0.5
     for i in range(s.chance.randint(4, 6)):
         what = "all" if same else i
@@ -210,7 +210,7 @@ def backing_off(s: Any) -> dict[str, Any]:
 
 
 @kind
-def probing_for_a_file(s: Any) -> dict[str, Any]:
+def probing_for_a_file(s: Any) -> Any:
     which, count = s.chance.randint(0, 2), s.chance.randint(4, 8)
     paths = [[f"{p.split('/')[0]}/app.toml", p, f"/usr/{p}.so"][which] for p in s.paths[:count]]
     calls = [s.call(s.read, {s.key: path}, "Error: file not found", True) for path in paths]
@@ -224,7 +224,7 @@ def probing_for_a_file(s: Any) -> dict[str, Any]:
 
 
 @kind
-def audit_that_finds_nothing(s: Any) -> dict[str, Any]:
+def audit_that_finds_nothing(s: Any) -> Any:
     which = s.chance.randint(0, 3)
     banned = ["eval(", "exec(", "pickle.loads", "yaml.load(", "md5(", "os.system", "shell=True", "verify=False"]
     banned += ["strcpy", "rand()", "gets(", "system(", "popen2", "tempnam", "marshal"]
@@ -241,7 +241,7 @@ def audit_that_finds_nothing(s: Any) -> dict[str, Any]:
 
 
 @kind
-def one_check_for_many_items(s: Any) -> dict[str, Any]:
+def one_check_for_many_items(s: Any) -> Any:
     which = s.chance.randint(0, 2)
     for i in range(s.chance.randint(8, 14)):
         if which == 0:
@@ -254,7 +254,7 @@ def one_check_for_many_items(s: Any) -> dict[str, Any]:
 
 
 @kind
-def different_errands(s: Any) -> dict[str, Any]:
+def different_errands(s: Any) -> Any:
     which, together = s.chance.randint(0, 2), s.chance.random() < 0.4
     calls: list[dict[str, Any]] = []
     for i in range(s.chance.randint(4, 10)):
@@ -276,7 +276,7 @@ def different_errands(s: Any) -> dict[str, Any]:
 
 
 @kind
-def rounds_between_two_children(s: Any) -> dict[str, Any]:
+def rounds_between_two_children(s: Any) -> Any:
     count = s.chance.randint(4, 8)
     for i in range(count):
         fixed = f"Fixed case_{count - i} in {s.paths[i]}."
@@ -287,7 +287,7 @@ def rounds_between_two_children(s: Any) -> dict[str, Any]:
 
 
 @kind
-def running_a_shaky_test_again(s: Any) -> dict[str, Any]:
+def running_a_shaky_test_again(s: Any) -> Any:
     for _ in range(s.chance.randint(3, 6)):
         fails = s.chance.random() < 0.3
         answer = f"1 {'failed' if fails else 'passed'} in {s.chance.uniform(0.3, 2):.2f}s"
@@ -296,7 +296,7 @@ def running_a_shaky_test_again(s: Any) -> dict[str, Any]:
 
 
 @kind
-def measuring_two_ways(s: Any) -> dict[str, Any]:
+def measuring_two_ways(s: Any) -> Any:
     which = s.chance.randint(0, 3)
     for i in range(s.chance.randint(3, 6) * 2):
         on, took = i % 2 == 0, s.chance.uniform(12, 13) + 3 * (i % 2)
@@ -314,7 +314,7 @@ def measuring_two_ways(s: Any) -> dict[str, Any]:
 
 
 @kind
-def bisecting(s: Any) -> dict[str, Any]:
+def bisecting(s: Any) -> Any:
     which, low, high = s.chance.randint(0, 2), 0, s.chance.choice([256, 500, 1000])
     culprit = s.chance.randint(1, high - 1)
     while high - low > 1:
@@ -337,7 +337,7 @@ def bisecting(s: Any) -> dict[str, Any]:
 
 
 @kind
-def counting(s: Any) -> dict[str, Any]:
+def counting(s: Any) -> Any:
     which = s.chance.randint(0, 3)
     s.tools["now"] = s.tools[s.read]
     for i in range(s.chance.randint(6, 20)):
@@ -356,7 +356,7 @@ def counting(s: Any) -> dict[str, Any]:
 
 
 @kind
-def stepping_in_a_debugger(s: Any) -> dict[str, Any]:
+def stepping_in_a_debugger(s: Any) -> Any:
     line = 40
     for i in range(s.chance.randint(10, 30)):
         line += s.chance.choice([1, 1, 2, -3])
@@ -368,7 +368,7 @@ def stepping_in_a_debugger(s: Any) -> dict[str, Any]:
 
 
 @kind
-def clicking_on(s: Any) -> dict[str, Any]:
+def clicking_on(s: Any) -> Any:
     which = s.chance.randint(0, 3)
     s.tools["snapshot"] = s.tools[s.read]
     for i in range(s.chance.randint(6, 12)):
@@ -389,7 +389,7 @@ def clicking_on(s: Any) -> dict[str, Any]:
 
 
 @kind
-def keeping_a_list(s: Any) -> dict[str, Any]:
+def keeping_a_list(s: Any) -> Any:
     items = [s.line() for _ in range(8)]
     for i in range(8):
         todos = [{"content": item, "status": "done" if j < i else "open"} for j, item in enumerate(items)]
@@ -402,7 +402,7 @@ def keeping_a_list(s: Any) -> dict[str, Any]:
 
 
 @kind
-def a_human_who_asks_again(s: Any) -> dict[str, Any]:
+def a_human_who_asks_again(s: Any) -> Any:
     again, talks = s.fixed(), s.chance.random() < 0.5
     for _ in range(s.chance.randint(6, 12)):
         s.step(again(), event="user_message")
@@ -412,7 +412,7 @@ def a_human_who_asks_again(s: Any) -> dict[str, Any]:
 
 
 @kind
-def reading_once_more_after_compaction(s: Any) -> dict[str, Any]:
+def reading_once_more_after_compaction(s: Any) -> Any:
     paths = s.chance.sample(s.paths, s.chance.randint(1, 6))
     for path in paths:
         s.step(s.reading(path))
@@ -426,7 +426,7 @@ def reading_once_more_after_compaction(s: Any) -> dict[str, Any]:
 
 
 @kind
-def a_loop_left_by_itself(s: Any) -> dict[str, Any]:
+def a_loop_left_by_itself(s: Any) -> Any:
     count, wrong, reading = s.chance.randint(3, 5), s.misediting(s.paths[3]), s.reading(s.paths[3])
     s.step(s.editing(s.paths[5]))
     again = s.fixed()
@@ -441,7 +441,7 @@ def a_loop_left_by_itself(s: Any) -> dict[str, Any]:
 
 
 @kind
-def finding_and_fixing(s: Any) -> dict[str, Any]:
+def finding_and_fixing(s: Any) -> Any:
     for path in s.chance.sample(s.paths, 6):
         s.step(s.misediting(path))
         s.step(s.reading(path))
@@ -451,7 +451,7 @@ def finding_and_fixing(s: Any) -> dict[str, Any]:
 
 
 @kind
-def thinking_between_steps(s: Any) -> dict[str, Any]:
+def thinking_between_steps(s: Any) -> Any:
     s.tools["think"] = s.tools[s.notes]
     for i in range(10):
         s.step(s.call("think", {"thought": s.line()}, "ok"))
@@ -460,7 +460,7 @@ def thinking_between_steps(s: Any) -> dict[str, Any]:
 
 
 @kind
-def telling_what_was_done(s: Any) -> dict[str, Any]:
+def telling_what_was_done(s: Any) -> Any:
     for i in range(s.chance.randint(5, 10)):
         receipt = f'{{"ok":true,"id":"{s.chance.getrandbits(128):032x}"}}'
         s.step(s.call("send_message", {"to": "#ops", "text": f"Step {i} is done: {s.line()}"}, receipt))
@@ -468,14 +468,14 @@ def telling_what_was_done(s: Any) -> dict[str, Any]:
 
 
 @kind
-def a_long_answer_in_parts(s: Any) -> dict[str, Any]:
+def a_long_answer_in_parts(s: Any) -> Any:
     for i in range(s.chance.randint(4, 8)):
         s.step(text=f"Part {i}: {s.line()} {s.line()}", event="continuation" if i else None)
     return s.legit()
 
 
 @kind
-def a_long_day(s: Any) -> dict[str, Any]:
+def a_long_day(s: Any) -> Any:
     bad = 20
     for i in range(40):
         match s.chance.randint(0, 5):

@@ -9,7 +9,7 @@ What counts is not that a call comes again but that nothing is learned and nothi
 """
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -164,7 +164,7 @@ class Judge:
             seen.novelty = Novelty.NEWS if told.news else Novelty.ASKED_AGAIN
         elif failed:
             seen.streak, unknown = self._failure(seen, text)
-            if seen.streak is not None:
+            if seen.streak.times > 1:
                 seen.novelty = Novelty.SAME_ERROR
             elif unknown and not seen.own_notes:
                 seen.novelty = Novelty.NEWS
@@ -187,16 +187,16 @@ class Judge:
         said = digest(f"{seen.call.name}\0{without_echo(masked(text), _strings(flat(seen.call.arguments)))}")
         news = self.said.add(said) and never
         if news or not seen.flags.poll:
-            streak = self._question(seen, text)
-            seen.novelty, seen.streak = (Novelty.NEWS, None) if news else (Novelty.SAME_ANSWER, streak)
+            seen.novelty = Novelty.NEWS if news else Novelty.SAME_ANSWER
+            seen.streak = self._question(seen, text)
 
     def _question(self, seen: Judged, text: str) -> Streak:
         question = flat(seen.call.arguments)
         said = digest(without_echo(masked(text), _strings(question)))
         return self.same.add(seen.call.name, said, question, self.waited, seen.own_notes)
 
-    def _failure(self, seen: Judged, text: str) -> tuple[Streak | None, bool]:
-        """The streak a failure continues, if any, and whether it is an unknown one."""
+    def _failure(self, seen: Judged, text: str) -> tuple[Streak, bool]:
+        """The streak a failure begins or continues, and whether it is an unknown one."""
         question = flat(seen.call.arguments)
         error = masked_error(text, _strings(question))
         mark = digest(error)
@@ -252,7 +252,7 @@ class Judge:
                 self.errands = Errands()
         elif news:
             self.turn += 1
-            self._forget_streaks()
+            self._forget_streaks(news)
             if any(one.told is None for one in news):
                 self.errands.floor()
         else:
@@ -287,9 +287,13 @@ class Judge:
         self.phase += 1
         self._forget_streaks()
 
-    def _forget_streaks(self) -> None:
-        self.errors = Errors()
-        self.same = SameAnswers()
+    def _forget_streaks(self, news: Iterable[Judged] = ()) -> None:
+        """Forget all but what the news itself begins."""
+        begun = [one.streak for one in news if one.streak is not None]
+        for streak in begun:
+            streak.weight, streak.times = 1.0, 1
+        self.errors = Errors([streak for streak in begun if streak.failed])
+        self.same = SameAnswers({streak.tool: streak for streak in begun if not streak.failed})
 
     def snapshot(self) -> dict[str, Any]:
         return {

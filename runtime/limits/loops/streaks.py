@@ -34,13 +34,14 @@ class Errors:
 
     streaks: list[Streak] = field(factory=list[Streak])
 
-    def add(self, tool: str, mark: int, text: str, question: dict[str, Scalar], waited: float) -> Streak | None:
-        """Count the failure. Returns its streak, or None if it is the first of its kind."""
+    def add(self, tool: str, mark: int, text: str, question: dict[str, Scalar], waited: float) -> Streak:
+        """Count the failure. Returns its streak; its first time, `times` is 1."""
         words = sorted(set(tokens(text)))[:200]
         streak = next((s for s in self.streaks if s.mark == mark or _alike(s.words, words)), None)
         if streak is None:
-            self.streaks = [*self.streaks, Streak(tool, mark, True, words, 1.0, 1, question, waited)][-KEPT:]
-            return None
+            streak = Streak(tool, mark, True, words, 1.0, 1, question, waited)
+            self.streaks = [*self.streaks, streak][-KEPT:]
+            return streak
         gained = 1.0 if touches(streak.question, question) else 0.4
         streak.weight += gained if waited - streak.waited < WAIT else gained / 3
         streak.times += 1

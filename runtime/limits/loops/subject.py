@@ -32,6 +32,7 @@ _PARAMETER = re.compile(
     r"(?:^|[._-])(?:limit|offset|page|max|min|count|size|timeout|depth|n|k|top|first|last|start|end|lines?|context"
     r"|from|to|tail|head|per|results?|version|retries|attempt|wait|seconds|length|window|skip|take)(?![a-z])"
 )
+_DRIVE = re.compile(r"[A-Za-z]:\\")
 _STOP = frozenset(
     [
         "a",
@@ -325,7 +326,7 @@ def _names(text: str) -> list[str]:
 
 
 def _path_like(text: str) -> bool:
-    return ("/" in text or "\\" in text) and not any(space in text for space in " \t\n") and len(text) < 300
+    return ("/" in text or _DRIVE.match(text) is not None) and len(text.split()) == 1 and len(text) < 300
 
 
 def _inside(one: str, two: str) -> bool:
