@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 import attrs
@@ -15,6 +15,7 @@ from runtime.model import ToolSpec
 
 from ._signature import SignatureError as SignatureError
 from ._signature import read_signature
+from .memory import Memory
 
 if TYPE_CHECKING:
     from runtime.policy.paths import Workspace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
 PathUses: TypeAlias = Mapping[str, PathUse]
+PathPairs: TypeAlias = Iterable[tuple[str, PathUse]]
 
 MAX_RESULT_CHARS = 30_000
 TIMEOUT = 600.0
@@ -54,6 +56,12 @@ class Changed(Protocol):
     def __call__(self, path: str, before: bytes | None, after: bytes | None, diff: str) -> None: ...
 
 
+class Original(Protocol):
+    """What a file held when the run began. Raises ToolError where nobody knows any more."""
+
+    def __call__(self, path: str, now: bytes | None) -> bytes | None: ...
+
+
 def _ignore_text(text: str) -> None:
     del text
 
@@ -66,9 +74,29 @@ def _ignore_change(path: str, before: bytes | None, after: bytes | None, diff: s
     del path, before, after, diff
 
 
+def _unchanged(path: str, now: bytes | None) -> bytes | None:
+    del path
+    return now
+
+
 def _readable(path: str) -> bool:
     del path
     return True
+
+
+def _any_public(host: str) -> bool:
+    del host
+    return True
+
+
+def _no_private(host: str) -> bool:
+    del host
+    return False
+
+
+async def _nobody(text: str, options: Sequence[str]) -> str:
+    del text, options
+    raise ToolError("there is nobody to ask")
 
 
 @attrs.frozen(eq=False)
@@ -77,7 +105,10 @@ class ToolContext:
 
     `call_id` stays the same when a call is tried again: pass it on as an idempotency key. `output` shows text while the
     tool runs, `changed` records a changed file, `report` puts an event into the log. `readable` tells for a path
-    relative to the workspace whether a tool that looks at many files may look at this one.
+    relative to the workspace whether a tool that looks at many files may look at this one. `memory` is the actor's own,
+    kept between calls. `original` gives what a file held when the run began. `ask` waits for a human's answer to a
+    question with options to choose from. `may_fetch` tells whether rules let this host be asked without a question,
+    `may_fetch_private` whether they name it, so that it may be one of a private network.
     """
 
     workspace: Workspace
@@ -87,6 +118,14 @@ class ToolContext:
     changed: Changed = _ignore_change
     report: Callable[[Event], None] = _ignore_event
     readable: Callable[[str], bool] = _readable
+    memory: Memory = attrs.field(factory=Memory)
+    original: Original = _unchanged
+    ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
+    may_fetch: Callable[[str], bool] = _any_public
+    may_fetch_private: Callable[[str], bool] = _no_private
+
+
+Preview: TypeAlias = Callable[[ToolContext, JsonObject], str]
 
 
 def _progress(tool: Tool) -> bool:
@@ -103,10 +142,12 @@ class Tool:
     it changes the world outside the agent's head (default: effects is not none). `retries` counts further attempts
     after a transient failure. `check` tells by the arguments, after an interruption, what became of a call: its
     result as text, True where it took effect, False where it did not and may run now, None where nobody knows.
-    `paths` names the arguments that are paths in the workspace, or computes such a mapping of path to use from the
-    arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the
+    `paths` names the arguments that are paths in the workspace, or computes path and use of each, as a mapping or as
+    pairs, from the arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the
     agent's own notes and results. `timeout` is in seconds, None for as long as the run lasts; delegations have none
-    of their own. `subject` tells permission rules what a call is about where paths do not.
+    of their own. `subject` tells permission rules what a call is about where paths do not. `preview` shows a human who
+    is asked what the call would do, from its checked arguments; it changes nothing, may block (it gets a thread), and
+    raises ToolError for a call that cannot succeed.
 
     Raises ValueError for what contradicts itself.
     """
@@ -120,12 +161,13 @@ class Tool:
     progress: bool = attrs.field(default=attrs.Factory(_progress, takes_self=True))
     retries: int = 0
     check: Callable[[JsonObject], Any] | None = None
-    paths: PathUses | Callable[[JsonObject], PathUses] = attrs.field(factory=dict[str, PathUse])
+    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] = attrs.field(factory=dict[str, PathUse])
     max_result_chars: int = MAX_RESULT_CHARS
     delegates: bool = False
     private: bool = False
     timeout: float | None = TIMEOUT
     subject: Callable[[JsonObject], Subject] | None = None
+    preview: Preview | None = None
     convert: Callable[[JsonObject], Mapping[str, Any]] | None = None
     takes_context: bool = attrs.field(init=False)
     is_async: bool = attrs.field(init=False)
@@ -153,7 +195,8 @@ class Tool:
     def uses(self, arguments: JsonObject) -> tuple[tuple[str, PathUse], ...]:
         """The paths a call with these arguments names, as it writes them, and what it does to each."""
         if callable(self.paths):
-            return tuple(self.paths(arguments).items())
+            found = self.paths(arguments)
+            return tuple(found.items() if isinstance(found, Mapping) else found)
         return tuple((path, use) for name, use in self.paths.items() if isinstance(path := arguments.get(name), str))
 
 
@@ -171,12 +214,13 @@ def tool(
     progress: bool | None = None,
     retries: int = 0,
     check: Callable[[JsonObject], Any] | None = None,
-    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     timeout: float | None = TIMEOUT,
     delegates: bool = False,
     private: bool = False,
     subject: Callable[[JsonObject], Subject] | None = None,
+    preview: Preview | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -191,12 +235,13 @@ def tool(
     progress: bool | None = None,
     retries: int = 0,
     check: Callable[[JsonObject], Any] | None = None,
-    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     timeout: float | None = TIMEOUT,
     delegates: bool = False,
     private: bool = False,
     subject: Callable[[JsonObject], Subject] | None = None,
+    preview: Preview | None = None,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a Tool of a function: its type hints give the schema, its Google-style docstring the descriptions.
 
@@ -221,6 +266,7 @@ def tool(
             delegates=delegates,
             private=private,
             subject=subject,
+            preview=preview,
             convert=signature.convert,
         )
 
