@@ -143,11 +143,11 @@ class Tool:
     after a transient failure. `check` tells by the arguments, after an interruption, what became of a call: its
     result as text, True where it took effect, False where it did not and may run now, None where nobody knows.
     `paths` names the arguments that are paths in the workspace, or computes path and use of each, as a mapping or as
-    pairs, from the arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches only the
-    agent's own notes and results. `timeout` is in seconds, None for as long as the run lasts; delegations have none
-    of their own. `subject` tells permission rules what a call is about where paths do not. `preview` shows a human who
-    is asked what the call would do, from its checked arguments; it changes nothing, may block (it gets a thread), and
-    raises ToolError for a call that cannot succeed.
+    pairs, from the arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches
+    only the agent's own notes and results. `timeout` is in seconds, None for as long as the run lasts; delegations have
+    none of their own. `subject` tells permission rules what a call is about where paths do not. `preview` shows a human
+    who is asked what the call would do, from its checked arguments; it changes nothing, may block (it gets a thread),
+    and raises ToolError for a call that cannot succeed.
 
     Raises ValueError for what contradicts itself.
     """
