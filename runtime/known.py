@@ -6,6 +6,7 @@ Cheap to import, so that a mistyped name is told before anything slow is loaded.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from .config import ProviderConfig
     from .wire import WireName
+
 
 class KeyMissing(UsageError):
     """The provider is known, but the variable its key should be in is empty."""
@@ -150,5 +152,8 @@ def check_name(
     if provider == "offline":
         if model != "extract":
             raise UsageError(f"unknown model '{full_name}'; the offline one is {OFFLINE}")
-    elif provider != "scripted":
+    elif provider == "scripted":
+        if not Path(model).exists():
+            raise UsageError(f"cannot read the script {model}: there is no such file")
+    else:
         place_of(full_name, flags, configured, environment, where)

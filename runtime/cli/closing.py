@@ -26,8 +26,8 @@ def answer(report: Report) -> str:
 
 def before_answer(report: Report) -> str:
     """What ended a run that was stopped, to stand above its partial answer."""
-    if report.status != "stopped" or not report.detail:
-        return ""
+    if report.status != "stopped" or not report.detail or report.reason == "loop":
+        return ""  # The guard has said why, at the moment it happened.
     detail = one_line(report.detail, 200)
     return f"■ {detail}" if detail.startswith(f"{report.reason}:") else f"■ {report.reason}: {detail}"
 
@@ -46,8 +46,9 @@ def line(
         case "stopped":
             return f"stopped: {report.reason}   {facts}   go on: {go_on(run, report.reason)}"
         case "failed":
-            cure = f"\n       set another, then: elenco resume {run}" if failure and failure.kind == "auth" else ""
-            what = f"error: {visible(report.detail or 'it gave no reason')}{cure}"
+            what = f"error: {visible(report.detail or 'it gave no reason')}"
+            if failure is not None and failure.kind == "auth":
+                return f"{what}\n       set another, then: elenco resume {run}"
             return f"{what}\nfailed   {facts}   run {run}   elenco show {run}"
         case "cancelled":
             return f"cancelled   {facts}   run {run}   go on: {go_on(run, None)}"
@@ -55,8 +56,8 @@ def line(
 
 def spent(usage: Usage, cost_usd: float | None, model: str) -> list[str]:
     """Tokens and cost for a person; unknown is said, never shown as nothing."""
-    if model == OFFLINE and not usage.total:
-        return ["no tokens (offline)"]
+    if not usage.total:
+        return ["no tokens"]
     mark = "~" if usage.estimated else ""
     cached = f" ({count_text(usage.cached_input)} cached)" if usage.cached_input else ""
     tokens = f"{mark}{count_text(usage.total)} tokens{cached}"
