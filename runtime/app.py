@@ -154,6 +154,8 @@ class LiveRun:
         except JournalError as error:
             self._error = error
         finally:
+            # Whoever reads the stream gets what is left, then its end, while the run's owner still holds the block.
+            self.stream.close()
             self._done.set()
 
     async def _work(self, root: str, task: str, limits: Limits) -> Report:
