@@ -21,7 +21,7 @@ from .events import (
     Warned,
 )
 from .limits.budget import Granted, Purpose, Refused
-from .messages import AssistantMessage, ToolCall, Usage, assign_call_ids
+from .messages import AssistantMessage, Opaque, Part, Reasoning, Text, ToolCall, Usage, assign_call_ids
 from .model import Delta, ModelRequest, ProviderError, Reply
 from .providers.retry import GiveUp, Retry, decide
 from .record import calls_to_json, parts_to_json, usage_to_json
@@ -108,7 +108,9 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
                     )
                     await trio.sleep(wait)
                     attempt += 1
-                case GiveUp():
+                case GiveUp(why=why):
+                    if error.retryable and error.kind != "connect":
+                        error.message = f"{error.message} (given up: {why})"
                     run.append(
                         ModelFailed(
                             actor=me.path,
@@ -147,8 +149,10 @@ async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Pu
     except ProviderError as error:
         partial = error.partial
         usage = partial.usage if partial is not None else None
-        if usage is None:
-            usage = Usage() if error.kind in _NEVER_BILLED and not shown.any else _guess(grant, shown)
+        if usage is None and error.kind in _NEVER_BILLED and not shown.any:
+            usage = Usage()
+        else:
+            usage = _used(grant, shown, partial, whole=False)
         _settle(me, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
         if shown.any:
             run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
@@ -165,21 +169,19 @@ _NEVER_BILLED = frozenset({"connect", "auth", "rate_limit", "overloaded", "conte
 def _accept(
     me: Agent, reply: Reply, grant: Granted, purpose: Purpose, seconds: float, shown: Shown
 ) -> AssistantMessage:
-    usage = reply.usage if reply.usage is not None else _guess(grant, shown)
+    usage = _used(grant, shown, reply, whole=True)
     cost = _settle(me, grant, usage, reply.cost_usd, replied=True)
-    if reply.left_out > me.left_out:
+    if reply.left_out and not me.left_out:
         me.left_out = reply.left_out
-        text = f"{me.path}: {reply.left_out} opaque parts of another provider do not go to {me.model.full_name}"
+        text = f"{me.path}: {reply.left_out} opaque parts of earlier replies do not go to {me.model.full_name}"
         me.run.append(Warned(actor=me.path, text=text))
     counted = None if usage.estimated else usage  # a guess is no part of the message, here or on replay
     message = assign_call_ids(
-        AssistantMessage(reply.parts, reply.finish, counted, me.model.full_name, reply.wire),
+        AssistantMessage(runnable(reply, purpose), reply.finish, counted, me.model.full_name, reply.wire),
         f"a{me.number}t{me.turn}",
     )
     if purpose == "wrap_up":
-        message = attrs.evolve(
-            message, parts=tuple(part for part in message.parts if not isinstance(part, ToolCall)), finish="stop"
-        )
+        message = attrs.evolve(message, finish="stop")
     me.run.append(
         ModelFinished(
             actor=me.path,
@@ -201,8 +203,30 @@ def _accept(
     return message
 
 
+def runnable(reply: Reply, purpose: Purpose) -> tuple[Part, ...]:
+    """The parts of a reply that may enter the history: no call in a last turn, or where the provider took the reply
+    back, and none that the output limit may have cut."""
+    if purpose == "wrap_up" or reply.finish in ("content_filter", "refusal", "context_window"):
+        return tuple(part for part in reply.parts if not isinstance(part, ToolCall))
+    if reply.finish != "length":
+        return reply.parts
+    last = max((at for at, part in enumerate(reply.parts) if isinstance(part, ToolCall)), default=-1)
+    return tuple(
+        attrs.evolve(part, arguments=None, arguments_error=CUT_CALL)
+        # No arguments at all read as none wanted, but from a reply that was cut nobody can tell.
+        if isinstance(part, ToolCall) and (part.arguments is None or (at == last and not part.raw.strip()))
+        else part
+        for at, part in enumerate(reply.parts)
+    )
+
+
+CUT_CALL = "the reply reached its output limit before the call was complete; ask for less in one call"
+
+
 def _settle(me: Agent, grant: Granted, usage: Usage, billed: float | None, *, replied: bool) -> float | None:
     run = me.run
+    if billed is None and (price := me.model.price_for(usage.input)) is not None:
+        billed = price.cost(usage)
     settled = run.gate.settle(grant.id, usage, billed, replied=replied)
     run.append(
         BudgetSettled(
@@ -212,6 +236,30 @@ def _settle(me: Agent, grant: Granted, usage: Usage, billed: float | None, *, re
     for overrun in settled.overruns:
         run.append(BudgetOverrun(actor=me.path, limit=overrun.limit, scope=overrun.scope, by=overrun.by))
     return settled.cost_usd
+
+
+def _used(grant: Granted, shown: Shown, reply: Reply | None, *, whole: bool) -> Usage:
+    """What a call spent: as reported, and guessed where nothing was, or where the stream broke before the last word."""
+    if reply is not None:  # not every reply is streamed
+        shown.size = max(shown.size, sum(map(_length, reply.parts)))
+    guess = _guess(grant, shown)
+    reported = reply.usage if reply is not None else None
+    if reported is None or not reported.total:
+        return guess
+    output = reported.output if whole and reported.output else max(reported.output, guess.output)
+    given = reported.input or guess.input
+    guessed = (given, output) != (reported.input, reported.output)
+    return attrs.evolve(reported, input=given, output=output, estimated=reported.estimated or guessed)
+
+
+def _length(part: Part) -> int:
+    match part:
+        case Text() | Reasoning():
+            return len(part.text)
+        case ToolCall():
+            return len(part.name) + len(part.raw)
+        case Opaque():
+            return 0
 
 
 def _guess(grant: Granted, shown: Shown) -> Usage:

@@ -28,6 +28,7 @@ PURE = [
     "runtime/context/bm25.py",
     "runtime/tools/schedule.py",
     "runtime/policy/rules.py",
+    "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/wire/*.py"))),

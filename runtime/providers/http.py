@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import cast
 
 import attrs
 import httpx
 import trio
 
 from runtime import wire
+from runtime.messages import AssistantMessage, Message, Reasoning, Text, ToolCall
 from runtime.model import Emit, ModelRequest, ProviderError, Reply
 from runtime.wire.dialects import Dialect
 from runtime.wire.encoder import RequestEncoder
 from runtime.wire.endpoint import endpoint
 
+from .redaction import Redactor
 from .retry import CONNECT_ATTEMPTS
 from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
 
@@ -44,8 +49,20 @@ class Server:
     key_from: str = ""
 
 
+LEAST_SECRET = 12
+"""Characters; the keys that local servers are given for want of one are shorter, and ordinary words."""
+LAST_WORDS = 1.0
+"""Seconds a server has to end the body of a reply that is complete; after that its connection is given up."""
+DISK_SECONDS = 10.0
+_REFUSED_OPAQUE = re.compile(r"signature|encrypted|thinking.{0,20}block|reasoning.{0,20}item", re.IGNORECASE)
+
+
 class HttpProvider:
-    """A Provider over HTTP. Connections are the transport's and stay open between calls."""
+    """A Provider over HTTP. Connections are the transport's and stay open between calls.
+
+    `record` is called in a thread with each exchange; what it raises OSError for fails the call. `secrets` beside the
+    server's key never get out of a response.
+    """
 
     def __init__(
         self,
@@ -53,11 +70,13 @@ class HttpProvider:
         transport: httpx.AsyncBaseTransport,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         record: Callable[[Exchange], None] | None = None,
+        secrets: Iterable[str] = (),
     ) -> None:
         self.server = server
         self._transport = transport
         self._timeouts = timeouts
         self._record = record
+        self._secrets = [secret for secret in {server.key or "", *secrets} if len(secret) >= LEAST_SECRET]
         self._encoders: dict[str, RequestEncoder] = {}
         self._since: dict[str, float] = {}
         self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
@@ -93,26 +112,46 @@ class HttpProvider:
                 status = response.status_code
                 response_headers = {name.lower(): value for name, value in response.headers.items()}
                 decoder = wire.decoder(self.server.wire, status, response_headers, now=time.time())
-                assert isinstance(response.stream, httpx.AsyncByteStream)
-                async for chunk in response.stream:
-                    if self._record is not None:
-                        chunks.append(chunk)
-                    if deltas := decoder.feed(chunk):
-                        emit(deltas)
-        except httpx.TransportError as error:
+                await self._read(response, decoder, emit, chunks)
+        except (httpx.TransportError, httpx.DecodingError) as error:
             if decoder is None:
                 raise self._unreachable(error, request) from error
-            broken: Exception | None = error
+            broken: httpx.RequestError | None = error
         else:
             broken = None
         finally:
+            unkept = ""
             if self._record is not None and status:
-                self._record(Exchange(request.model, body, status, response_headers, tuple(chunks)))
+                unkept = await _keep(
+                    self._record, Exchange(request.model, body, status, response_headers, tuple(chunks))
+                )
+        if unkept:
+            raise ProviderError("protocol", f"the exchange could not be recorded: {unkept}")
         try:
             reply = decoder.close()
-            return attrs.evolve(reply, left_out=encoder.left_out) if encoder.left_out else reply
         except ProviderError as error:
-            raise self._explained(error) from broken
+            if error.status == 400 and _REFUSED_OPAQUE.search(error.message) and _without_opaque(encoder, request):
+                error.retryable, error.retry_after = True, 0.0
+            raise self._explained(error, broken) from broken
+        return attrs.evolve(reply, left_out=encoder.left_out) if encoder.left_out else reply
+
+    async def _read(self, response: httpx.Response, decoder: wire.Decoder, emit: Emit, chunks: list[bytes]) -> None:
+        """Feed the decoder to the body's end, which is not waited for long once the reply is complete."""
+        redactor = Redactor(self._secrets)
+
+        def take(piece: bytes) -> None:
+            if self._record is not None and piece:
+                chunks.append(piece)
+            if deltas := decoder.feed(piece):
+                emit(deltas)
+
+        with trio.CancelScope() as patience:
+            async with _pieces(response) as pieces:
+                async for piece in pieces:
+                    take(redactor.feed(piece))
+                    if decoder.done:
+                        patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
+        take(redactor.close())
 
     def _target(self, model: str) -> tuple[httpx.URL, list[tuple[bytes, bytes]]]:
         found = self._targets.get(model)
@@ -123,7 +162,7 @@ class HttpProvider:
             found = self._targets[model] = (httpx.URL(url), [*pairs, (b"accept-encoding", b"identity")])
         return found
 
-    def _unreachable(self, error: httpx.TransportError, request: ModelRequest) -> ProviderError:
+    def _unreachable(self, error: httpx.RequestError, request: ModelRequest) -> ProviderError:
         base = self.server.base_url
         source = f" (from {self.server.base_from})" if self.server.base_from else ""
         match error:
@@ -153,7 +192,7 @@ class HttpProvider:
         seconds = trio.current_time() - self._since.get(request.actor, trio.current_time())
         return f"; {request.attempt + 1} tries in {seconds:.0f} s"
 
-    def _explained(self, error: ProviderError) -> ProviderError:
+    def _explained(self, error: ProviderError, broken: httpx.RequestError | None) -> ProviderError:
         if error.kind == "auth":
             status = f" ({error.status})" if error.status else ""
             if self.server.key is None:
@@ -162,9 +201,51 @@ class HttpProvider:
                 error.message = f"{self.name} refused the key in {self.server.key_from}{status}. Not retried."
         elif not error.message.startswith(self.name):
             error.message = f"{self.name}: {error.message}"
+        if error.kind == "truncated" and broken is not None:
+            error.message = f"{error.message}: {_reason(broken)}"
         if self.server.key and self.server.key in error.message:
             error.message = error.message.replace(self.server.key, "[key]")
         return error
+
+
+def _without_opaque(encoder: RequestEncoder, request: ModelRequest) -> bool:
+    """Whether the next request says less than this one: the server may have refused what another server wrote."""
+    return any(map(_holds_opaque, request.messages)) and encoder.leave_out_opaque()
+
+
+def _holds_opaque(message: Message) -> bool:
+    if not isinstance(message, AssistantMessage):
+        return False
+    for part in message.parts:
+        match part:
+            case ToolCall(extra=opaque) | Reasoning(opaque=opaque) | Text(opaque=opaque) if opaque is None:
+                pass
+            case _:
+                return True
+    return False
+
+
+@asynccontextmanager
+async def _pieces(response: httpx.Response) -> AsyncGenerator[AsyncIterator[bytes]]:
+    """The body's pieces as they come; uncompressed where a proxy has compressed what was asked for plain."""
+    if response.headers.get("content-encoding", "").strip().lower() in ("", "identity"):
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        yield aiter(response.stream)
+        return
+    decoded = cast("AsyncGenerator[bytes]", response.aiter_bytes())
+    async with aclosing(decoded):
+        yield decoded
+
+
+async def _keep(record: Callable[[Exchange], None], exchange: Exchange) -> str:
+    """Why an exchange could not be recorded, or nothing. A cancelled call records it all the same."""
+    with trio.move_on_after(DISK_SECONDS, shield=True):
+        try:
+            await trio.to_thread.run_sync(record, exchange, abandon_on_cancel=True)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+    return "the disk does not answer"
 
 
 def _reason(error: Exception) -> str:

@@ -1,41 +1,60 @@
 """Raw exchanges with a model server, written as wire cases, so that a provider's quirk can be reported and replayed.
 
-`elenco debug stream` reads these files. Keys are taken out: of headers by name, of bodies by value.
+`elenco debug stream` reads these files. Keys are taken out: of headers by name, of everything by value.
 """
 
 from __future__ import annotations
 
 import base64
+import itertools
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .http import Exchange
+from .redaction import Redactor
 
 SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "set-cookie", "cookie", "openai-organization"})
 REDACTED = "[redacted]"
+_NUMBERED = re.compile(r"(\d+)-.*\.json")
 
 
 def recorder(folder: Path, wire: str, secrets: Iterable[str]) -> Callable[[Exchange], None]:
-    """A function that writes each exchange to `folder` as NNN-model.json. Raises OSError where it cannot."""
+    """A function that writes each exchange to `folder` as NNN-model.json; it may be called from several threads.
+
+    Both raise OSError where that is not possible. Nothing that is there is overwritten.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    keys = [secret for secret in secrets if secret]
+    keys = tuple(secrets)
+    numbers = itertools.count(
+        1 + max((int(n[1]) for path in folder.iterdir() if (n := _NUMBERED.fullmatch(path.name))), default=0)
+    )
 
     def record(exchange: Exchange) -> None:
-        number = len(list(folder.glob("*.json"))) + 1
-        name = f"{number:03}-{''.join(char if char.isalnum() else '-' for char in exchange.model)}"
-        text = json.dumps(case_of(exchange, name, wire, keys), ensure_ascii=False, indent=1)
-        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        model = re.sub(r"[^a-zA-Z0-9]+", "-", exchange.model)[:60]
+        for number in numbers:
+            name = f"{number:03}-{model}"
+            text = json.dumps(case_of(exchange, name, wire, keys), ensure_ascii=False, indent=1)
+            try:
+                with (folder / f"{name}.json").open("x", encoding="utf-8", errors="surrogatepass") as file:
+                    file.write(text + "\n")
+            except FileExistsError:
+                continue
+            return
 
     return record
 
 
-def case_of(exchange: Exchange, name: str, wire: str, keys: Iterable[str]) -> dict[str, object]:
+def case_of(exchange: Exchange, name: str, wire: str, secrets: Iterable[str]) -> dict[str, object]:
     """One exchange as a wire case; chunks are the very reads of the body."""
-    secrets = [key.encode() for key in keys]
-    chunks = [_without(chunk, secrets) for chunk in exchange.chunks]
+    keys = tuple(secrets)
+    body = Redactor(keys)
+    chunks = [*(body.feed(chunk) for chunk in exchange.chunks), body.close()]
+    if not chunks[-1]:
+        del chunks[-1]
     headers = {
-        header: REDACTED if header in SECRET_HEADERS else _without(value.encode(), secrets).decode()
+        header: REDACTED if header in SECRET_HEADERS else Redactor(keys).whole(value.encode()).decode()
         for header, value in exchange.headers.items()
     }
     try:
@@ -52,11 +71,5 @@ def case_of(exchange: Exchange, name: str, wire: str, keys: Iterable[str]) -> di
         "status": exchange.status,
         "headers": headers,
         "chunks": encoded,
-        "request": json.loads(_without(exchange.request, secrets)),
+        "request": json.loads(Redactor(keys).whole(exchange.request)),
     }
-
-
-def _without(data: bytes, secrets: Iterable[bytes]) -> bytes:
-    for secret in secrets:
-        data = data.replace(secret, REDACTED.encode())
-    return data

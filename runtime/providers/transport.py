@@ -14,6 +14,7 @@ import httpx
 import trio
 
 from .transport_connection import Timeouts as Timeouts
+from .transport_connection import deadline_in
 from .transport_direct import DirectTransport as DirectTransport
 from .transport_direct import Stats as Stats
 from .transport_direct import TlsSettings as TlsSettings
@@ -135,12 +136,15 @@ class RoutedTransport(httpx.AsyncBaseTransport):
             return await self.direct.handle_async_request(request)
         try:
             transport = await self._through(proxy)
+            waits = Timeouts.of(request)
+            # httpx knows one wait for all reads: ours for the head, the shorter one is kept below.
+            request.extensions = {**request.extensions, "timeout": {**waits.extension(), "read": waits.first_piece}}
             response = await transport.handle_async_request(request)
         except httpx.RequestError as error:
             error.request = request
             raise
         assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _StockBody(response.stream)
+        response.stream = _StockBody(response.stream, request, waits)
         return response
 
     async def _through(self, proxy: str) -> httpx.AsyncHTTPTransport:
@@ -169,15 +173,22 @@ class _StockBody(httpx.AsyncByteStream):
     Left half-read they would be finalized later, by a task that no longer owns the socket.
     """
 
-    def __init__(self, stock: httpx.AsyncByteStream) -> None:
+    def __init__(self, stock: httpx.AsyncByteStream, request: httpx.Request, waits: Timeouts) -> None:
         self._stock = stock
         self._pieces = stock.__aiter__()
+        self._request = request
+        self._read = waits.read
+        self._seconds = waits.first_piece
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        return await anext(self._pieces)
+        with trio.CancelScope(deadline=deadline_in(self._seconds)):
+            piece = await anext(self._pieces)
+            self._seconds = self._read
+            return piece
+        raise httpx.ReadTimeout(f"nothing more of the response for {self._seconds:g} s", request=self._request)
 
     async def aclose(self) -> None:
         with trio.move_on_after(_CLOSE_SECONDS, shield=True):

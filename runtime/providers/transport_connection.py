@@ -24,8 +24,9 @@ _AT_ONCE = 1.0
 class Timeouts:
     """How long each kind of wait may last, in seconds; None is for ever.
 
-    `first_byte` is the wait for the head of the response, `read` that for each further piece, `pool` that for a free
-    place when the transport has reached its number of connections.
+    `first_byte` is the wait for the head of the response and, where it is longer than `read`, for the first piece of
+    the body; `read` is the wait for each further piece, `pool` that for a free place when the transport has reached
+    its number of connections.
     """
 
     connect: float | None = 10.0
@@ -33,6 +34,13 @@ class Timeouts:
     first_byte: float | None = 600.0
     read: float | None = 120.0
     pool: float | None = None
+
+    @property
+    def first_piece(self) -> float | None:
+        """The wait for the first piece of the body."""
+        if self.first_byte is None or self.read is None:
+            return None
+        return max(self.first_byte, self.read)
 
     def extension(self) -> dict[str, float | None]:
         """The value for a request's `timeout` extension: httpx's four, and `first_byte`."""
@@ -177,7 +185,7 @@ class Connection:
                 return
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise httpx.WriteError(f"the connection was lost: {error}") from error
-        raise httpx.WriteTimeout(f"the server took no more of the request for {seconds} s")
+        raise httpx.WriteTimeout(f"the server took no more of the request for {seconds:g} s")
 
     async def _receive_head(self, seconds: float | None) -> h11.Response:
         """Wait for the final response's head, passing over interim ones. The time is for all of it."""
@@ -204,7 +212,7 @@ class Connection:
                     interim += 1
                 else:
                     raise httpx.RemoteProtocolError(f"expected a response, got {event!r}")
-        raise httpx.ReadTimeout(f"no response for {seconds} s")
+        raise httpx.ReadTimeout(f"no response for {seconds:g} s")
 
     def take_body(self) -> tuple[bytes, bool]:
         """All of the body that has arrived since the last call, and whether it is complete."""
@@ -220,7 +228,7 @@ class Connection:
             with trio.CancelScope(deadline=deadline_in(seconds)):
                 self._arrived = self._body.feed(await self._receive())
                 return
-            raise httpx.ReadTimeout(f"nothing more of the response for {seconds} s")
+            raise httpx.ReadTimeout(f"nothing more of the response for {seconds:g} s")
         except BaseException:
             self.close()
             raise

@@ -99,7 +99,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
         except httpx.RequestError as error:
             error.request = request
             raise
-        body = ResponseBody(connection, request, waits.read, self._release)
+        body = ResponseBody(connection, request, waits, self._release)
         return httpx.Response(
             response.status_code,
             headers=response.headers.raw_items(),
@@ -201,21 +201,24 @@ class ResponseBody(httpx.AsyncByteStream):
     Each step gives all that has arrived. At its end the connection is given back. `aclose` before that closes the
     socket at once, unless the rest has arrived already; it never waits, and closing twice does nothing. A step that
     fails or is cancelled closes the socket too.
+
+    The first piece may take as long as the head: many servers send that before they have read the prompt.
     """
 
-    __slots__ = ("_connection", "_is_complete", "_release", "_request", "_seconds")
+    __slots__ = ("_connection", "_is_complete", "_release", "_request", "_seconds", "_waits")
 
     def __init__(
         self,
         connection: Connection,
         request: httpx.Request,
-        seconds: float | None,
+        waits: Timeouts,
         release: Callable[[Connection, bool], None],
     ) -> None:
         self._connection: Connection | None = connection
         self._is_complete = False
         self._request = request
-        self._seconds = seconds
+        self._waits = waits
+        self._seconds = waits.first_piece
         self._release = release
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -232,6 +235,7 @@ class ResponseBody(httpx.AsyncByteStream):
             while not data and not is_complete:
                 await connection.receive_body(self._seconds)
                 data, is_complete = connection.take_body()
+            self._seconds = self._waits.read
         except BaseException as error:
             if isinstance(error, httpx.RequestError):
                 error.request = self._request

@@ -56,11 +56,17 @@ class RequestEncoder:
         """Opaque parts (reasoning, signatures) that the last request's history holds and its body does not."""
         return sum(piece.left_out for piece in self._pieces)
 
-    def leave_out_opaque(self) -> None:
-        """From here on send no opaque part back: the provider has refused one, so the conversation would be stuck."""
+    def leave_out_opaque(self) -> bool:
+        """From here on send no opaque part back: the provider has refused one, so the conversation would be stuck.
+
+        False where that changes nothing.
+        """
+        if not self._writer.replays:
+            return False
         self._writer.replays = False
         self._pieces.clear()
         self._messages = ()
+        return True
 
     def encode(self, request: ModelRequest) -> bytes:
         """The body of the request, JSON in UTF-8."""

@@ -36,7 +36,7 @@ class Answer:
     """A response as it goes over the socket: the head in one write, then each piece as one chunk in one write.
 
     `then` is what follows the last piece: the body's proper end, a reset, a closed connection, or nothing ever.
-    Without `head` it happens before anything is sent. `pause` is seconds before each piece.
+    Without `head` it happens before anything is sent. `pause` is seconds before each piece, `first` before the first.
     """
 
     pieces: tuple[bytes, ...] = ()
@@ -45,6 +45,7 @@ class Answer:
     then: Literal["end", "reset", "hang_up", "stall"] = "end"
     head: bool = True
     pause: float = 0.0
+    first: float = 0.0
 
 
 @attrs.frozen
@@ -134,6 +135,7 @@ async def _send(stream: trio.SocketStream, answer: Answer) -> bool:
     if answer.head:
         lines = [f"HTTP/1.1 {answer.status} Said", *(f"{name}: {value}" for name, value in answer.headers.items())]
         await stream.send_all("\r\n".join([*lines, "transfer-encoding: chunked", "", ""]).encode())
+        await trio.sleep(answer.first)
         for piece in answer.pieces:
             await trio.sleep(answer.pause)
             if piece:
@@ -320,7 +322,7 @@ class Runs:
 
     folder: Path
     server: LoopbackServer
-    file: dict[str, Any] = attrs.Factory(dict[str, Any])
+    outcome: Outcome = attrs.Factory(Outcome)
 
     @asynccontextmanager
     async def opened(
