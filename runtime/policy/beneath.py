@@ -332,6 +332,10 @@ def explain(error: OSError) -> tuple[str, PathFault]:
             return "is a folder", "kind"
         case errno.ELOOP:
             return "goes round in a circle of links, or was changed meanwhile", "kind"
+        case errno.EEXIST:
+            return "is there already, or its new place is taken", "kind"
+        case errno.ENOTEMPTY:
+            return "is a folder that is not empty", "kind"
         case errno.ENAMETOOLONG:
             return "is too long", "malformed"
         case errno.EACCES | errno.EPERM | errno.EROFS:

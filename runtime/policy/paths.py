@@ -12,7 +12,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Generator, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Literal, Self, TypeAlias
 
@@ -32,12 +33,16 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @attrs.frozen
 class Entry:
-    """One thing in the workspace; `path` is relative to it, `size` in bytes, `modified` in ns since the epoch."""
+    """One thing in the workspace; `path` is relative to it, `size` in bytes, `modified` in ns since the epoch.
+
+    `mode` holds its permission bits.
+    """
 
     path: str
     kind: Kind
     size: int
     modified: int = 0
+    mode: int = 0
 
     @property
     def name(self) -> str:
@@ -57,7 +62,7 @@ class Workspace:
     """A folder held by its descriptor; close it, or use it as a context manager.
 
     `method` forces one way to resolve paths; by default it is openat2 where the kernel offers it. Safe for use from
-    several threads at once.
+    several threads at once; who looks at a file and then changes it by what was there holds `edits` meanwhile.
 
     Raises PathError when the folder is not there.
     """
@@ -70,6 +75,7 @@ class Workspace:
             fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         known = dict.fromkeys((parts_of(self.root), parts_of(given)))
         self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
+        self.edits = threading.RLock()
 
     @property
     def method(self) -> Method:
@@ -136,27 +142,42 @@ class Workspace:
         with self._replacement(path, create_parents) as (_, file):
             yield file
 
-    def write_bytes(self, path: str, content: bytes, *, keep_before: int = 1_000_000) -> Written:
+    def write_bytes(
+        self,
+        path: str,
+        content: bytes,
+        *,
+        keep_before: int = 1_000_000,
+        mode: int | None = None,
+        check: Callable[[Written], None] | None = None,
+    ) -> Written:
         """Put a file in place at once and whole, making its folders, and tell what was there before.
 
-        `before` is None for a new file, and for one of more than `keep_before` bytes.
+        `before` is None for a new file, and for one of more than `keep_before` bytes. A new file gets `mode`.
+        `check` is told the same before anything changes, and may raise.
 
         Raises PathError; then nothing has changed.
         """
-        with self._replacement(path, True) as (place, file):
+        with self._replacement(path, True, mode) as (place, file):
             before = None
             if place.status is not None and place.status.st_size <= keep_before:
                 with _opened(path, place) as old:
                     before = old.read()
+            written = Written(place.path, place.status is None, before)
+            if check is not None:
+                check(written)
             file.write(content)
-        return Written(place.path, place.status is None, before)
+        return written
 
     @contextmanager
-    def _replacement(self, path: str, create_parents: bool) -> Generator[tuple[Place, IO[bytes]]]:
+    def _replacement(
+        self, path: str, create_parents: bool, new_mode: int | None = None
+    ) -> Generator[tuple[Place, IO[bytes]]]:
         if path.endswith("/"):
             raise PathError(path, "names a folder", "kind")
         with self._root.find(path, create=create_parents) as place, _explaining(path):
             mode = _mode_to_write(path, place)
+            mode = new_mode if mode is None else mode
             temporary = f".elenco-{secrets.token_hex(8)}.tmp"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(temporary, flags, 0o666, dir_fd=place.parent)
@@ -203,8 +224,19 @@ class Workspace:
                 os.unlink(place.name, dir_fd=place.parent)
             return place.path
 
-    def rename(self, source: str, target: str) -> tuple[str, str]:
-        """Move a file or folder to a new place, replacing a file there; the real paths. Raises PathError."""
+    def rmdir(self, path: str) -> str:
+        """Remove an empty folder. The real path. Raises PathError."""
+        with self._removable(path) as (place, _), _explaining(path):
+            os.rmdir(place.name, dir_fd=place.parent)
+            return place.path
+
+    def rename(self, source: str, target: str, *, replace: bool = True) -> tuple[str, str]:
+        """Move a file or folder to a new place, replacing a file there; the real paths.
+
+        With `replace` False only a file may be moved, and whatever stands at the new place stays.
+
+        Raises PathError.
+        """
         if target.endswith("/"):
             raise PathError(target, "names a folder; say what to call it there", "kind")
         with self._removable(source) as (old, _), self._root.find(target, follow=False, create=True) as new:
@@ -213,7 +245,12 @@ class Workspace:
             if new.status is None:
                 check_new_name(target, new.name, first="/" not in new.path, folder=False)
             with _explaining(source):
-                os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
+                if replace:
+                    os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
+                else:
+                    # A second name fails where one is taken, which a rename does not.
+                    os.link(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent, follow_symlinks=False)
+                    os.unlink(old.name, dir_fd=old.parent)
             return old.path, new.path
 
     @contextmanager
@@ -330,7 +367,7 @@ def _entry(path: str, status: os.stat_result) -> Entry:
         kind = "folder"
     elif stat.S_ISLNK(mode):
         kind = "link"
-    return Entry(path, kind, status.st_size, status.st_mtime_ns)
+    return Entry(path, kind, status.st_size, status.st_mtime_ns, stat.S_IMODE(mode))
 
 
 def _there(path: str, place: Place) -> os.stat_result:

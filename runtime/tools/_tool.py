@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 import attrs
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
-PathUses: TypeAlias = Mapping[str, PathUse]
-PathPairs: TypeAlias = Iterable[tuple[str, PathUse]]
+PathUses: TypeAlias = Mapping[str, PathUse | tuple[PathUse, ...]]
 
 MAX_RESULT_CHARS = 30_000
 TIMEOUT = 600.0
@@ -142,12 +141,12 @@ class Tool:
     it changes the world outside the agent's head (default: effects is not none). `retries` counts further attempts
     after a transient failure. `check` tells by the arguments, after an interruption, what became of a call: its
     result as text, True where it took effect, False where it did not and may run now, None where nobody knows.
-    `paths` names the arguments that are paths in the workspace, or computes path and use of each, as a mapping or as
-    pairs, from the arguments. `delegates` marks a tool whose work is done by another actor, `private` one that touches
-    only the agent's own notes and results. `timeout` is in seconds, None for as long as the run lasts; delegations have
-    none of their own. `subject` tells permission rules what a call is about where paths do not. `preview` shows a human
-    who is asked what the call would do, from its checked arguments; it changes nothing, may block (it gets a thread),
-    and raises ToolError for a call that cannot succeed.
+    `paths` names the arguments that are paths in the workspace, or computes from the arguments a mapping of paths; the
+    values are what the call does to each, one use or several. `delegates` marks a tool whose work is done by another
+    actor, `private` one that touches only the agent's own notes and results. `timeout` is in seconds, None for as long
+    as the run lasts; delegations have none of their own. `subject` tells permission rules what a call is about where
+    paths do not. `preview` shows a human who is asked what the call would do, from its checked arguments; it changes
+    nothing, may block (it gets a thread), and raises ToolError for a call that cannot succeed.
 
     Raises ValueError for what contradicts itself.
     """
@@ -161,7 +160,7 @@ class Tool:
     progress: bool = attrs.field(default=attrs.Factory(_progress, takes_self=True))
     retries: int = 0
     check: Callable[[JsonObject], Any] | None = None
-    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] = attrs.field(factory=dict[str, PathUse])
+    paths: PathUses | Callable[[JsonObject], PathUses] = attrs.field(factory=dict[str, PathUse | tuple[PathUse, ...]])
     max_result_chars: int = MAX_RESULT_CHARS
     delegates: bool = False
     private: bool = False
@@ -194,10 +193,13 @@ class Tool:
 
     def uses(self, arguments: JsonObject) -> tuple[tuple[str, PathUse], ...]:
         """The paths a call with these arguments names, as it writes them, and what it does to each."""
-        if callable(self.paths):
-            found = self.paths(arguments)
-            return tuple(found.items() if isinstance(found, Mapping) else found)
-        return tuple((path, use) for name, use in self.paths.items() if isinstance(path := arguments.get(name), str))
+        uses = self.paths(arguments) if callable(self.paths) else self.paths
+        found: list[tuple[str, PathUse]] = []
+        for name, use in uses.items():
+            path = name if callable(self.paths) else arguments.get(name)
+            if isinstance(path, str):
+                found += [(path, use)] if isinstance(use, str) else [(path, each) for each in use]
+        return tuple(found)
 
 
 @overload
@@ -214,7 +216,7 @@ def tool(
     progress: bool | None = None,
     retries: int = 0,
     check: Callable[[JsonObject], Any] | None = None,
-    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     timeout: float | None = TIMEOUT,
     delegates: bool = False,
@@ -235,7 +237,7 @@ def tool(
     progress: bool | None = None,
     retries: int = 0,
     check: Callable[[JsonObject], Any] | None = None,
-    paths: PathUses | Callable[[JsonObject], PathUses | PathPairs] | None = None,
+    paths: PathUses | Callable[[JsonObject], PathUses] | None = None,
     max_result_chars: int = MAX_RESULT_CHARS,
     timeout: float | None = TIMEOUT,
     delegates: bool = False,

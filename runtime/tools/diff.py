@@ -21,10 +21,17 @@ def unified(path: str, before: bytes | None, after: bytes | None) -> str:
     if old is None or new is None:
         return f"Binary file {path} changed\n"
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
-    text = "".join(_diff(old.text.splitlines(True), new.text.splitlines(True), names))
+    text = "".join(_diff(_lines(old.text), _lines(new.text), names))
     if len(text) > MAX_DIFF_CHARS:
         return f"{text[:MAX_DIFF_CHARS]}\n[... the diff has {len(text)} characters, the rest is left out ...]\n"
     return text
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only a newline ends one, as for everybody who applies a diff."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
 
 
 def _diff(old: list[str], new: list[str], names: tuple[str, str]) -> list[str]:
