@@ -9,6 +9,7 @@ from runtime.limits.loops import CallSeen, Flags, Guard, GuardSettings, Ok, Step
 
 READ = Flags(read_only=True)
 CHANGE = Flags(mutates=True)
+NAMES = ["amber", "basin", "cedar", "delta", "ember", "fjord", "glade", "harbor", "inlet", "jetty", "kelp", "lagoon"]
 LADDERS = st.tuples(st.integers(2, 6), st.integers(0, 6), st.integers(0, 6)).map(
     lambda n: GuardSettings(n[0], n[0] + n[1], n[0] + n[1] + n[2])
 )
@@ -53,7 +54,12 @@ def test_every_circle_up_to_twelve_is_ended_within_six_rounds(period: int, seed:
     guard = Guard()
     calls = [
         CallSeen(
-            f"tool{n % 3}", {"n": n, "seed": seed}, f"answer {n}\nof {seed}", fails[n], 0.1, READ if n % 2 else CHANGE
+            f"tool{n % 3}",
+            {"n": n, "seed": seed},
+            f"{NAMES[n]} said {NAMES[n][::-1]}\n{NAMES[n] * 2}",
+            fails[n],
+            0.1,
+            READ if n % 2 else CHANGE,
         )
         for n in range(period)
     ]

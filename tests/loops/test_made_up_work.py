@@ -65,9 +65,11 @@ def waiting_for_others(s: Any) -> Any:
 
 @kind
 def waiting_in_the_shell(s: Any) -> Any:
-    which = s.chance.randint(0, 2)
+    which = s.chance.randint(0, 3)
     for i in range(s.chance.randint(4, 9)):
-        if which == 0:
+        if which == 3:
+            s.step(s.call(s.shell, {s.command: "sleep 30; curl -fs x:8080"}, "curl: (7) refused", True, 30.2))
+        elif which == 0:
             s.step(s.call(s.shell, {s.command: "sleep 45; ci status 12"}, "running", False, 45.3))
         elif which == 1:
             s.step(s.call(s.shell, {s.command: "sleep 60"}, "", False, 60.0))

@@ -2,7 +2,8 @@
 
 import pytest
 
-from runtime.limits.loops.subject import Ask, Relation, ask_of, compare, facts, flat, relation
+from runtime.limits.loops.errands import Ask, ask_of, facts
+from runtime.limits.loops.subject import Relation, compare, flat, relation
 
 SAME = [
     ("HandleEntry", "handleentry"),

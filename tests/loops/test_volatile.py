@@ -17,6 +17,10 @@ SAME = [
     ("wrote /tmp/tmpab12cd_x", "wrote /tmp/tmpzz99yy_x"),
     ("object at 0x7f3a9c001", "object at 0x7f3a9cfff"),
     ("seen at 1760000000123", "seen at 1760000999999"),
+    ("pod-1 Running 5m12s", "pod-1 Running 47h"),
+    ("seen 3d4h ago", "seen 12d ago"),
+    ("stamp 1730712345.123 ok", "stamp 1730712399.9 ok"),
+    ('{"responseTime": 0.31, "state": "up"}', '{"responseTime": 4.7, "state": "up"}'),
     ("Started at 10:00:01, nothing to do", "Started at 11:22:33, nothing to do"),
 ]
 DIFFERENT = [
@@ -31,6 +35,7 @@ DIFFERENT = [
     ("10:00:01 GC\n10:00:02 flush", "10:00:02 GC\n10:00:03 flush"),
     ("calendar: Sep 2025", "calendar: Oct 2025"),
     ("src/a.py:41 in f()", "src/a.py:42 in f()"),
+    ("remaining_time=40", "remaining_time=30"),
     ("ticket 48213", "ticket 48214"),
     ("version v1.2.3", "version v1.2.4"),
 ]

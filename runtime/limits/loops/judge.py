@@ -16,12 +16,13 @@ from typing import Any
 from attrs import define
 
 from .canonical import canonical, digest, without
+from .errands import Errands, Told, ask_of
 from .memory import CALLS, Answer, Answers, Lines, Marks
 from .reading import only_reads
 from .settings import GuardSettings
 from .steps import CallSeen, Flags
-from .streaks import Errands, Errors, SameAnswers, Streak, Told
-from .subject import Scalar, ask_of, flat
+from .streaks import Errors, SameAnswers, Streak
+from .subject import Scalar, flat
 from .volatile import is_clock, masked, masked_error, reads_as_error, says_something, without_echo
 from .waiting import LATER, PAUSE, WAIT, ended, waits
 
@@ -125,12 +126,13 @@ class Judge:
         elif waits(call, flags, arguments, text):
             self.waited += call.seconds
         raw = digest(("!" if failed else "") + text)
-        read = self.lines.read(text, self.phase)
         record = self.answers.find(seen.key)
         if record is None:
             seen.answer = self.answers.add(seen.key, (call.name, arguments[:2000]), raw, text)
-            self._first(seen, text, failed, *read)
+            self._first(seen, text, failed, *self.lines.read(text, self.phase))
             return seen
+        if raw != record.last.raw or self.phase != record.last.phase:
+            self.lines.learn(text, self.phase)
         answer, new, same = self.answers.match(record, raw, text, self.epoch)
         seen.answer = answer
         if new:

@@ -13,7 +13,7 @@ from attrs import astuple, define, field
 from .canonical import digest
 from .volatile import masked, measures
 
-LINES = 8192
+LINES = 6000
 CALLS = 2048
 ANSWERED = 128
 _NO_DIGITS = bytes.maketrans(b"0123456789", b"##########")
@@ -23,37 +23,49 @@ SAMPLE = 1000
 """Lines looked at from either end of a huge result."""
 
 
+def _lines(text: str) -> list[bytes]:
+    lines = text.encode("utf-8", "surrogatepass").split(b"\n")
+    return lines if len(lines) <= 2 * SAMPLE else lines[:SAMPLE] + lines[-SAMPLE:]
+
+
 @define
 class Lines:
-    """Which lines were delivered, and in which phase. A phase ends when the world or the context changes."""
+    """Which lines were delivered, and in which phase. A phase ends when the world or the context changes.
 
-    known: OrderedDict[int, int] = field(factory=OrderedDict[int, int])
+    Two generations: when the young one is full it takes the place of the old one, which is forgotten whole.
+    """
+
+    young: dict[int, int] = field(factory=dict[int, int])
+    old: dict[int, int] = field(factory=dict[int, int])
 
     def read(self, text: str, phase: int) -> tuple[int, int, int]:
         """Take in a result. Returns (lines, lines never seen, lines not seen in this phase)."""
-        lines = text.encode("utf-8", "surrogatepass").split(b"\n")
-        if len(lines) > 2 * SAMPLE:
-            lines = lines[:SAMPLE] + lines[-SAMPLE:]
-        known = self.known
-        marks = list(map(crc32, lines))
-        fresh = [place for place, mark in enumerate(marks) if mark not in known]
-        never, stale = len(fresh), sum(1 for mark in marks if known.get(mark) == phase)
+        lines = _lines(text)
+        young, old = self.young, self.old
+        marks = [*map(crc32, lines)]
+        never = sum([mark not in young and mark not in old for mark in marks])
+        stale = 0 if never == len(marks) else sum([young.get(mark, old.get(mark)) == phase for mark in marks])
         frame = [crc32(b"#" + lines[place].translate(_NO_DIGITS)) for place in (0, -1)] if len(lines) > 4 else []
         if 0 < never <= 2:
-            for place in fresh:
-                alias = self._alias(lines, place, frame)
-                if alias is not None:
-                    never -= alias in known
-                    stale += known.get(alias) == phase
-                    known[alias] = phase
-        for mark in (*marks, *frame):
-            known[mark] = phase
-        while len(known) > LINES:
-            known.popitem(last=False)
-        return len(marks), never, len(marks) - stale
+            fresh = [place for place, mark in enumerate(marks) if mark not in young and mark not in old]
+            aliases = [self._alias(lines, place, frame) for place in fresh]
+            never -= sum(alias in young or alias in old for alias in aliases)
+            stale += sum(young.get(alias, old.get(alias)) == phase for alias in aliases)
+            marks += aliases
+        self._keep(marks + frame, phase)
+        return len(lines), never, len(lines) - stale
+
+    def learn(self, text: str, phase: int) -> None:
+        """Take in a result whose news does not depend on its lines."""
+        self._keep([*map(crc32, _lines(text))], phase)
+
+    def _keep(self, marks: list[int], phase: int) -> None:
+        self.young.update(dict.fromkeys(marks, phase))
+        if len(self.young) > LINES:
+            self.young, self.old = {}, self.young
 
     @staticmethod
-    def _alias(lines: list[bytes], place: int, frame: list[int]) -> int | None:
+    def _alias(lines: list[bytes], place: int, frame: list[int]) -> int:
         """What a new line is known by although it differs each time.
 
         Around a longer text stands a frame, "lines 41-80 of 300"; a footer says "took 0.3 s".
@@ -62,13 +74,13 @@ class Lines:
             return frame[0 if place == 0 else 1]
         line = lines[place].decode("utf-8", "surrogatepass")
         blanked = masked(line)
-        return None if blanked == line else crc32(b"~" + blanked.encode("utf-8", "surrogatepass"))
+        return crc32(b"~" + blanked.encode("utf-8", "surrogatepass")) if blanked != line else crc32(lines[place])
 
-    def snapshot(self) -> list[list[int]]:
-        return [[mark, phase] for mark, phase in self.known.items()]
+    def snapshot(self) -> list[list[list[int]]]:
+        return [[[mark, phase] for mark, phase in part.items()] for part in (self.young, self.old)]
 
-    def restore(self, rows: Iterable[tuple[int, int]]) -> None:
-        self.known = OrderedDict(rows)
+    def restore(self, parts: Iterable[Iterable[tuple[int, int]]]) -> None:
+        self.young, self.old = (dict(part) for part in parts)
 
 
 @define
@@ -96,13 +108,14 @@ class Record:
     last: Answer
     shown: tuple[str, str]
     text: str | None
-    measures: bool = False
     live: int = 0
+    measures: bool = False
     answers: dict[int, Answer] = field(factory=dict[int, Answer])
 
     def settle(self) -> None:
         """Blank the volatile parts of the first answer, which is only worth it once there is a second."""
         if self.text is not None:
+            self.measures = measures(self.shown[1])
             self.answers[digest(masked(self.text, self.measures))] = self.last
             self.text = None
 
@@ -122,7 +135,7 @@ class Answers:
 
     def add(self, key: int, shown: tuple[str, str], raw: int, text: str) -> Answer:
         kept = text if len(text) <= TEXT // 4 else text[: TEXT // 8] + text[-TEXT // 8 :]
-        record = Record(Answer(raw), shown, kept, measures(shown[1]))
+        record = Record(Answer(raw), shown, kept)
         self.records[key] = record
         self.held += len(kept)
         while len(self.records) > ANSWERED or (self.held > TEXT and len(self.records) > 1):
@@ -172,7 +185,7 @@ class Answers:
             answers = {mark: Answer(*rest) for mark, *rest in row["answers"]}
             name, arguments = row["call"]
             self.records[row["key"]] = Record(
-                answers[row["last"]], (name, arguments), None, measures(arguments), row["live"], answers
+                answers[row["last"]], (name, arguments), None, row["live"], measures(arguments), answers
             )
 
 

@@ -6,9 +6,9 @@ Each keeps its own count since the last progress; `guard.py` says how much of it
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import asdict, define, field, frozen
+from attrs import asdict, define, field
 
-from .subject import Ask, Relation, Scalar, content_words, facts, refuses, relation, shape, similar, tokens, touches
+from .subject import Relation, Scalar, relation, tokens, touches
 from .waiting import WAIT
 
 KEPT = 8
@@ -87,93 +87,6 @@ class SameAnswers:
 
     def restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
         self.streaks = {row["tool"]: Streak(**row) for row in rows}
-
-
-@define
-class Errand:
-    """One thing asked of another agent, in all its wordings, with what the answers said."""
-
-    wordings: list[Ask]
-    facts: list[str]
-    words: list[str]
-    shape: str
-    weight: float
-    times: int
-
-    def learn(self, answer: str, said: Iterable[str]) -> None:
-        self.words = sorted({*self.words[:100], *said})[:200]
-        self.facts = sorted({*self.facts, *facts(answer)})[:200]
-        self.shape = shape(answer)[:1000]
-
-    def brings_news(self, answer: str) -> bool:
-        """Whether an answer says more than the ones before: other figures in the same words, or new names."""
-        known = self.facts
-        new = {fact for fact in facts(answer) if not any(fact in old or old in fact for old in known)}
-        figures = facts(answer) - set(known)
-        return len(new) > 1 or bool(figures and shape(answer)[:1000] == self.shape)
-
-
-@frozen
-class Told:
-    """What became of an ask: a new errand, a known one with news, or a known one without."""
-
-    errand: Errand
-    known: bool
-    news: bool
-    exact: bool = False
-
-
-@define
-class Errands:
-    """What was asked of other agents since the world last changed."""
-
-    errands: list[Errand] = field(factory=list[Errand])
-
-    def add(self, ask: Ask, answer: str, failed: bool) -> Told:
-        said = set(content_words(answer[:4000]))
-        for errand in reversed(self.errands):
-            how = self._same(errand, ask, answer, said)
-            if how is None:
-                continue
-            news = not (failed or ask.told or refuses(answer)) and errand.brings_news(answer)
-            errand.learn(answer, said)
-            errand.times += 1
-            if how is Relation.VARIANT:
-                errand.wordings = [*errand.wordings, ask][-KEPT:]
-            errand.weight = 1.0 if news else errand.weight + (1.0 if how is Relation.SAME else 0.75)
-            return Told(errand, True, news, how is Relation.SAME)
-        errand = Errand([ask], [], [], "", 1.0, 1)
-        errand.learn(answer, said)
-        self.errands = [*self.errands, errand][-2 * KEPT :]
-        return Told(errand, False, True)
-
-    @staticmethod
-    def _same(errand: Errand, ask: Ask, answer: str, said: set[str]) -> Relation | None:
-        how = {wording: wording.relation(ask) for wording in errand.wordings}
-        if Relation.SAME in how.values():
-            return Relation.SAME
-        reworded = [wording for wording, kind in how.items() if kind is Relation.VARIANT]
-        if not reworded or not similar(said, set(errand.words)):
-            return None
-        # "Review A" and "review B" differ in one place; only the same refusal makes them one errand.
-        if all(wording.is_template_of(ask) for wording in reworded) and not refuses(answer):
-            return None
-        return Relation.VARIANT
-
-    def floor(self) -> None:
-        """Something was learned elsewhere: every errand counts as asked once."""
-        for errand in self.errands:
-            errand.weight = min(errand.weight, 1.0)
-
-    def snapshot(self) -> list[dict[str, Any]]:
-        return [asdict(errand) for errand in self.errands]
-
-    def restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.errands = []
-        for row in rows:
-            wordings = [Ask(w["target"], w["text"], tuple(w["words"]), w["told"]) for w in row["wordings"]]
-            rest = (row["facts"], row["words"], row["shape"], row["weight"], row["times"])
-            self.errands.append(Errand(wordings, *rest))
 
 
 @define

@@ -1,4 +1,4 @@
-"""What a call is about: whether two questions, or two asks, are the same one in other words.
+"""What a call is about: whether two questions are the same one in other words.
 
 Words alone do not tell. "Review a.py for leaks" and "Review b.py for leaks" share nearly all of them and are two
 jobs; "push the branch, open the PR" and "please open a pull request and push" share few and are one. So: a name,
@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
-
-from attrs import frozen
 
 from .canonical import is_list, is_mapping
 
@@ -33,92 +31,6 @@ _PARAMETER = re.compile(
     r"|from|to|tail|head|per|results?|version|retries|attempt|wait|seconds|length|window|skip|take)(?![a-z])"
 )
 _DRIVE = re.compile(r"[A-Za-z]:\\")
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "and",
-        "or",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "with",
-        "from",
-        "into",
-        "as",
-        "is",
-        "are",
-        "was",
-        "be",
-        "been",
-        "it",
-        "its",
-        "this",
-        "that",
-        "these",
-        "those",
-        "then",
-        "there",
-        "here",
-        "now",
-        "please",
-        "kindly",
-        "could",
-        "can",
-        "would",
-        "should",
-        "will",
-        "you",
-        "we",
-        "i",
-        "me",
-        "my",
-        "our",
-        "your",
-        "do",
-        "does",
-        "did",
-        "need",
-        "needs",
-        "want",
-        "again",
-        "once",
-        "more",
-        "try",
-        "just",
-        "also",
-        "so",
-        "first",
-        "next",
-        "all",
-        "any",
-        "some",
-        "about",
-        "out",
-        "up",
-        "still",
-        "not",
-        "must",
-        "important",
-        "sure",
-        "make",
-        "let",
-        "us",
-        "try",
-        "try",
-    ]
-)
-_REFUSING = re.compile(
-    r"\b(?:cannot|can't|can not|unable|impossible|not possible|missing|denied|refuse[ds]?|forbidden|not allowed"
-    r"|not permitted|no access|could not|couldn't|don't have|do not have|lack|no longer|no \w+ credentials)\b",
-    re.IGNORECASE,
-)
-_FACT = re.compile(r"[\w./\\-]*\d[\w./\\-]*|\w+(?:[./\\_]\w+)+|[a-z]+[A-Z]\w*")
 
 
 def flat(arguments: Mapping[str, Any]) -> dict[str, Scalar]:
@@ -165,7 +77,7 @@ def touches(before: Mapping[str, Scalar], now: Mapping[str, Scalar]) -> bool:
     for key in before.keys() & now.keys():
         one, two = before[key], now[key]
         if isinstance(one, str) and isinstance(two, str):
-            if set(_tokens(one)) & set(_tokens(two)) or _inside(one, two):
+            if set(tokens(one)) & set(tokens(two)) or _inside(one, two):
                 return True
         elif one == two and one is not None and not isinstance(one, bool):
             return True
@@ -174,7 +86,7 @@ def touches(before: Mapping[str, Scalar], now: Mapping[str, Scalar]) -> bool:
 
 def compare(one: str, two: str) -> Relation:
     """Whether two strings name the same subject."""
-    first, second = _tokens(one), _tokens(two)
+    first, second = tokens(one), tokens(two)
     if set(first) == set(second):
         return Relation.SAME
     if _path_like(one) and _path_like(two):
@@ -194,8 +106,8 @@ def _aligned(one: str, two: str, first: list[str], second: list[str]) -> Relatio
         old, new = slot
         if _inside("".join(old), "".join(new)):
             return Relation.SAME
-        names = set(_names(one)) ^ set(_names(two))
-        return Relation.OTHER if names or any(t.isdigit() for t in (*old, *new)) else Relation.VARIANT
+        named = set(names(one)) ^ set(names(two))
+        return Relation.OTHER if named or any(t.isdigit() for t in (*old, *new)) else Relation.VARIANT
     overlap = len(shared) / min(len(set(first)), len(set(second)))
     return Relation.SAME if overlap >= 0.5 else Relation.VARIANT if overlap >= 0.3 else Relation.OTHER
 
@@ -214,112 +126,12 @@ def slot_of(first: list[str], second: list[str]) -> tuple[list[str], list[str]] 
     return old, new
 
 
-@frozen
-class Ask:
-    """What one agent asked of another, or told somebody: then the answer is a receipt and never news."""
-
-    target: str
-    text: str
-    words: tuple[str, ...]
-    told: bool = False
-
-    def relation(self, other: "Ask") -> Relation:
-        """SAME for the same words in any order, VARIANT for a rewording, OTHER for another job."""
-        if self.target != other.target:
-            return Relation.OTHER
-        if sorted(self.words) == sorted(other.words) and sorted(_names(self.text)) == sorted(_names(other.text)):
-            return Relation.SAME
-        if set(_names(self.text)) ^ set(_names(other.text)):
-            return Relation.OTHER
-        shared = set(self.words) & set(other.words)
-        fewest = min(len(set(self.words)), len(set(other.words)))
-        if not fewest or len(shared) / fewest < 0.5:
-            return Relation.OTHER
-        return Relation.VARIANT
-
-    def is_template_of(self, other: "Ask") -> bool:
-        """Whether the two differ in exactly one place: the same errand with another item."""
-        return slot_of(list(self.words), list(other.words)) is not None
-
-
-_DELEGATING = re.compile(
-    r"^(?:delegate|spawn|hand_?off|transfer|assign|consult|start)(?:_|$)|^ask_(?!user|human|question|permission|approval)"
-    r"|^(?:task|delegate|subagent|handoff)$",
-    re.IGNORECASE,
-)
-_TELLING = re.compile(r"^(?:send|post|notify|reply|message|email|mail|comment|announce|publish)(?:_|$)", re.IGNORECASE)
-_AGENT = re.compile(r"agent", re.IGNORECASE)
-_NOT_ASKING = re.compile(
-    r"^(?:a?wait|list|get|stop|cancel|kill|check|poll|read|show|status|find|describe)(?:_|$)", re.IGNORECASE
-)
-_ASK_KEYS = (
-    "task",
-    "message",
-    "prompt",
-    "ask",
-    "question",
-    "instructions",
-    "instruction",
-    "request",
-    "goal",
-    "input",
-    "text",
-    "body",
-)
-
-
-def ask_of(name: str, arguments: Mapping[str, Any], declared: bool) -> Ask | None:
-    """What is asked of another agent or told somebody, or None if the call does neither."""
-    asked = declared or _DELEGATING.search(name) or (_AGENT.search(name) and not _NOT_ASKING.search(name))
-    told = not asked and _TELLING.search(name) is not None
-    if not (asked or told):
-        return None
-    texts = {key: value for key, value in arguments.items() if isinstance(value, str)}
-    key = next((key for key in _ASK_KEYS if key in texts), None) or max(
-        texts, key=lambda key: len(texts[key]), default=None
-    )
-    if key is None or len(_tokens(texts[key])) < 3:
-        return None
-    rest = ",".join(f"{k}={re.sub(r'[0-9]+', '#', str(v))}" for k, v in sorted(arguments.items()) if k != key)
-    text = texts[key][:2000]
-    return Ask(f"{name}({rest})", text, tuple(content_words(text)), told)
-
-
-def content_words(text: str) -> list[str]:
-    """The words that carry meaning, without endings, in their order."""
-    return [_stem(token) for token in _tokens(text) if token not in _STOP]
-
-
-def similar(one: set[str], two: set[str]) -> bool:
-    """Whether two answers say the same in other words."""
-    fewest = min(len(one), len(two))
-    return fewest == 0 or len(one & two) / fewest >= 0.5
-
-
-def facts(text: str) -> set[str]:
-    """The names, paths and numbers in an answer: what a reworded answer leaves unchanged."""
-    return {match.casefold().strip(".,/-\\") for match in _FACT.findall(text[:20000])}
-
-
-def shape(text: str) -> str:
-    """The words of an answer in their order, numbers blanked."""
-    return " ".join("#" if token.isdigit() else token for token in _tokens(text[:4000]))
-
-
-def refuses(text: str) -> bool:
-    return bool(_REFUSING.search(text[:2000]))
-
-
 def tokens(text: str) -> list[str]:
     """The words of a text, in lower case."""
-    return _tokens(text)
-
-
-def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.casefold())
 
 
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
     """Paths, identifiers and numbers: what names one thing among others."""
     words = (word.strip(".,;:!?\"'()[]{}") for word in text.split())
     return [word for word in words if _NAME_LIKE.fullmatch(word)]
@@ -331,16 +143,9 @@ def _path_like(text: str) -> bool:
 
 def _inside(one: str, two: str) -> bool:
     """Whether the longest word of either is most of the other: `\\bName` and `Name\\b`, `[N]ame` and `Name`."""
-    first, second = _tokens(one), _tokens(two)
+    first, second = tokens(one), tokens(two)
     for words, other in ((first, "".join(second)), (second, "".join(first))):
         longest = max(words, key=len, default="")
         if len(longest) >= 4 and longest in other and len(longest) * 2 > len(other):
             return True
     return False
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word

@@ -11,11 +11,12 @@ times as much.
 
 import re
 
-_UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|min|mins|minutes?|h|hrs?|hours?|days?)"
+_UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|min|mins|minutes?|h|hrs?|hours?|d|days?)"
 _FIELD = re.compile(r"""([\w-]+)(["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,;}\])]+)""")
 _VOLATILE_FIELD = re.compile(
-    r".*(?:_at|At|_ts|[Tt]imestamp|[Ee]lapsed|[Dd]uration|uptime|nonce|etag|_ms|Ms)"
-    r"|(?:idle|elapsed).*|age|took|ts|pid|ppid|tid"
+    r"(?!.*(?:[Rr]emain|[Ll]eft|[Ee]stimat|eta\b)).*"
+    r"(?:_at|At|_ts|[Tt]imestamp|[Ee]lapsed|[Dd]uration|uptime|_time|Time|nonce|etag|_ms|Ms)"
+    r"|(?:idle|elapsed).*|age|took|time|date|now|ts|pid|ppid|tid"
     r"|(?:.*[_-])?(?:request|req|message|msg|trace|span|correlation|receipt|event|delivery|transaction|invocation"
     r"|session|run|response|call)[_-]?(?:id|Id|ID)"
 )
@@ -23,8 +24,8 @@ _NUMBER = re.compile(
     r"\d(?<![\w.]\d)(?:"
     r"\d{3}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|[+-]\d\d:?\d\d))?"
     r"|\d?:\d\d:\d\d(?:[.,]\d+)?"
-    r"|\d{9,18}(?![\w-])"
-    rf"|(?P<duration>\d*\s?(?:h\s?\d+\s?)?(?:m\s?\d+)?(?:\.\d+)?\s?{_UNIT}\b)"
+    r"|\d{9,18}(?:\.\d+)?(?![\w-])"
+    rf"|(?P<duration>\d*\s?(?:d\s?\d+\s?)?(?:h\s?\d+\s?)?(?:m\s?\d+)?(?:\.\d+)?\s?{_UNIT}\b)"
     r")"
 )
 _NAMED = re.compile(

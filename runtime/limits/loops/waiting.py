@@ -11,45 +11,20 @@ LATER = 30.0
 PAUSE = 2.0
 """A deliberate pause, too short to be a wait."""
 
-_ENDED = frozenset(
-    {
-        "succeeded",
-        "success",
-        "successful",
-        "completed",
-        "complete",
-        "finished",
-        "done",
-        "failed",
-        "failure",
-        "cancelled",
-        "canceled",
-        "approved",
-        "rejected",
-        "exited",
-        "terminated",
-    }
+_ENDED = frozenset(  # one word a line would be a page
+    """
+    succeeded success successful completed complete finished done failed failure cancelled canceled approved
+    rejected exited terminated
+    """.split()  # noqa: SIM905
 )
-_PENDING = frozenset(
-    {
-        "running",
-        "pending",
-        "in_progress",
-        "inprogress",
-        "progressing",
-        "waiting",
-        "waited",
-        "queued",
-        "starting",
-        "still",
-        "not",
-        "training",
-        "building",
-        "yet",
-        "remaining",
-    }
+_PENDING = frozenset(  # one word a line would be a page
+    """
+    running pending in_progress inprogress progressing waiting waited queued starting still not training
+    building yet remaining
+    """.split()  # noqa: SIM905
 )
-_WAITING = frozenset({"sleep", "wait", "watch", "follow", "timeout", "until", "poll"})
+_SLEEPING = frozenset({"sleep", "wait"})
+_WAITING = frozenset("sleep wait watch follow timeout until poll".split())  # noqa: SIM905
 _WORD = re.compile(r"[a-z_]+")
 _PART = re.compile(r"\d\s*(?:%|/\s*\d|of\s+\d)")
 """A part of a whole: 45 %, 3/8, 3 of 8."""
@@ -58,12 +33,14 @@ _PART = re.compile(r"\d\s*(?:%|/\s*\d|of\s+\d)")
 def waits(call: CallSeen, flags: Flags, arguments: str, text: str) -> bool:
     """Whether a call let time pass on purpose: a poll, or a long call that asks to wait or says "not yet".
 
-    A slow call that fails or does its work is no wait.
+    A slow call that fails or does its work is no wait, unless it sleeps.
     """
     if flags.poll:
         return True
-    if call.seconds < WAIT or call.is_error:
+    if call.seconds < WAIT:
         return False
+    if call.is_error:
+        return bool(_words(arguments) & _SLEEPING)
     return not text.strip() or bool(_words(text) & _PENDING) or bool(_words(arguments) & _WAITING)
 
 
