@@ -10,6 +10,7 @@ from actors import Actor
 from .activity import Activity
 from .alerts import Alerts
 from .background import Background
+from .changes import Changes
 from .context.joined import joined_text
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
@@ -19,7 +20,6 @@ from .events import (
     ActorFinished,
     ActorHeld,
     ActorStarted,
-    FileChanged,
     ToolOutput,
     ToolRetried,
 )
@@ -37,7 +37,7 @@ from .record import report_to_json, result_of
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
 from .round import NOTE_BYTES, Round, close_round, run_round
-from .run import Run, digest
+from .run import Run
 from .stop import Stop
 from .tools import RunHooks, ToolBox, ToolContext
 from .turn import call_model
@@ -294,20 +294,13 @@ class Agent(Actor[Assignment, Report]):
     def tool_context(self, call: ToolCall) -> ToolContext:
         """What the tool of one call may touch."""
         run, id = self.run, call.id
-
-        def changed(path: str, before: bytes | None, after: bytes | None, diff: str) -> None:
-            run.append(
-                FileChanged(
-                    actor=self.path, call_id=id, path=path, diff=diff, before=digest(before), after=digest(after)
-                )
-            )
-
+        changes = Changes(run, self.path, id)
         return ToolContext(
-            workspace=run.workspace,
+            workspace=run.workspace.keeping(changes.keep),
             call_id=id,
             actor=self.path,
             output=lambda text: run.stream.publish_live(ToolOutput(actor=self.path, call_id=id, text=text)),
-            changed=changed,
+            changed=changes.changed,
             report=lambda event: run.append(attrs.evolve(event, actor=self.path)),
             readable=self.permits.readable,
         )

@@ -301,6 +301,30 @@ class ToolRetried(Event):
 
 
 @attrs.frozen(kw_only=True)
+class FileChanging(Event):
+    """A file is about to be changed; on record before it is, so that undo knows of changes nobody could report.
+
+    `before` and `after` are hashes of its content, None where there is no file; what `before` names is kept.
+    """
+
+    type: ClassVar[str] = "file.changing"
+    call_id: str
+    path: str
+    before: str | None = None
+    after: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class FilesRestored(Event):
+    """A human took back what was changed after the event `to`; `paths` are the files that were not so already."""
+
+    type: ClassVar[str] = "files.restored"
+    to: int
+    paths: tuple[str, ...] = ()
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class FileChanged(Event):
     """`before` is the content hash kept for undo, None for a new file."""
 

@@ -184,6 +184,11 @@ def _delete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN")
 
 
+def _undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--to", metavar="SEQ", type=int, default=0, help="keep what was changed up to this event")
+
+
 def _debug(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("family", metavar="FAMILY", help=", ".join(DEBUG))
 
@@ -244,6 +249,11 @@ COMMANDS: dict[str, Spec] = {
     "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
     "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),
     "delete": (_delete, "Remove runs and everything kept of them; not one that is live.", "elenco delete k7f2 m3qa"),
+    "undo": (
+        _undo,
+        "Put the files a run has changed back as they were; none of them if one has changed since.",
+        "elenco undo k7f2\nelenco undo k7f2 --to 120",
+    ),
     "debug": (
         _debug,
         "Why was this decided? JSON lines in, JSON lines out.",

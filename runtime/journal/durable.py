@@ -68,7 +68,8 @@ class SqliteJournal:
         try:
             self._last = self._durable = database.last_seq()
             self._once = set(database.once())
-            Blobs(folder.blobs).sweep()
+            self.contents = Blobs(folder.blobs)
+            self.contents.sweep()
             self._writer = _Writer(database)
         except BaseException:
             database.close()

@@ -20,8 +20,25 @@ class AlreadyRecorded(JournalError):
     """This call has its outcome, or this approval its decision: the first one counts, nothing was written."""
 
 
+class Contents(Protocol):
+    """What is kept beside the record of a run, each content under its SHA-256. Both methods block."""
+
+    def put(self, data: bytes) -> str:
+        """Keep `data` and return its name once it is durable. Raises OSError."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """The content of that name. Raises JournalError when it is gone or damaged."""
+        ...
+
+
 class Journal(Protocol):
     """The record of one run. Its owner is the only writer."""
+
+    @property
+    def contents(self) -> Contents:
+        """What is kept beside the record: files as they were, results too long to show."""
+        ...
 
     @property
     def last_seq(self) -> int:

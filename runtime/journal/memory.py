@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import trio
@@ -11,6 +12,24 @@ from runtime.events import Event, Record
 
 from .interface import Clock, Publish, already_recorded, outcome_key
 from .rows import encode_body
+
+
+class MemoryContents:
+    """Contents in memory; they survive a `crash` of the journal they belong to."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def put(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self._kept[digest] = data
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """Raises JournalError for a name nothing is kept under."""
+        if digest not in self._kept:
+            raise JournalError(f"nothing is kept under {digest}")
+        return self._kept[digest]
 
 
 class MemoryJournal:
@@ -27,7 +46,9 @@ class MemoryJournal:
         clock: Clock = trio.current_time,
         fail_append: int | None = None,
         fail_barrier: int | None = None,
+        contents: MemoryContents | None = None,
     ) -> None:
+        self.contents = contents or MemoryContents()
         self._records = list(records)
         self._durable = len(self._records)
         self._outcomes = {key for record in self._records if (key := outcome_key(record.event)) is not None}
@@ -100,7 +121,8 @@ class MemoryJournal:
 
     def crash(self, extra: int = 0) -> MemoryJournal:
         """What is left after kill -9: the durable records, and `extra` more that a commit under way had taken."""
-        return MemoryJournal(self._records[: self._durable + extra], clock=self._clock)
+        left = self._records[: self._durable + extra]
+        return MemoryJournal(left, clock=self._clock, contents=self.contents)
 
     def _fail(self, text: str) -> JournalError:
         self._failure = JournalError(text)

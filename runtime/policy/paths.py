@@ -8,6 +8,8 @@ out.
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import os
 import secrets
 import shutil
@@ -24,6 +26,9 @@ from .beneath import PathError as PathError
 from .ignored import Ignored
 
 Kind: TypeAlias = Literal["file", "folder", "link", "other"]
+
+KEPT_BYTES = 64 << 20
+"""What a file may measure for its content to be handed to who keeps it; of larger ones only the hash is."""
 
 _LEAF = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _SNIFF_BYTES = 8192
@@ -58,6 +63,22 @@ class Written:
     before: bytes | None
 
 
+@attrs.frozen
+class Change:
+    """What is about to happen to one file: the SHA-256 of what is there and of what will be, None for no file.
+
+    `content` is what is there, None also where it is larger than KEPT_BYTES.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    content: bytes | None
+
+
+Keep: TypeAlias = Callable[[Change], None]
+
+
 class Workspace:
     """A folder held by its descriptor; close it, or use it as a context manager.
 
@@ -76,6 +97,7 @@ class Workspace:
         known = dict.fromkeys((parts_of(self.root), parts_of(given)))
         self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
         self.edits = threading.RLock()
+        self._keep: Keep | None = None
 
     @property
     def method(self) -> Method:
@@ -89,6 +111,15 @@ class Workspace:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def keeping(self, keep: Keep) -> Workspace:
+        """The same folder, held by the same descriptor, where `keep` is told of each change just before it happens.
+
+        What `keep` raises is raised instead of the change.
+        """
+        seen = copy.copy(self)
+        seen._keep = keep
+        return seen
 
     def real_path(self, path: str) -> str:
         """What a path stands for, relative to the workspace, links resolved; "." is the workspace itself.
@@ -188,6 +219,8 @@ class Workspace:
                     yield place, file
                     file.flush()
                     os.fsync(fd)
+                    if self._keep is not None:
+                        self._announce(path, place, _hash_of(fd))
                 os.replace(temporary, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             except BaseException:
                 with suppress(FileNotFoundError):
@@ -209,6 +242,7 @@ class Workspace:
         with self._removable(path) as (place, status), _explaining(path):
             if stat.S_ISDIR(status.st_mode):
                 raise PathError(path, "is a folder", "kind")
+            self._announce(path, place, None)
             os.unlink(place.name, dir_fd=place.parent)
             return place.path
 
@@ -219,8 +253,10 @@ class Workspace:
         """
         with self._removable(path) as (place, status), _explaining(path):
             if stat.S_ISDIR(status.st_mode):
+                self._announce_below(place.path)
                 shutil.rmtree(place.name, dir_fd=place.parent)
             else:
+                self._announce(path, place, None)
                 os.unlink(place.name, dir_fd=place.parent)
             return place.path
 
@@ -245,6 +281,7 @@ class Workspace:
             if new.status is None:
                 check_new_name(target, new.name, first="/" not in new.path, folder=False)
             with _explaining(source):
+                self._announce_move(source, old, target, new)
                 if replace:
                     os.rename(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent)
                 else:
@@ -252,6 +289,43 @@ class Workspace:
                     os.link(old.name, new.name, src_dir_fd=old.parent, dst_dir_fd=new.parent, follow_symlinks=False)
                     os.unlink(old.name, dir_fd=old.parent)
             return old.path, new.path
+
+    def _announce(self, path: str, place: Place, after: str | None) -> None:
+        """Tell who keeps contents what is about to happen to a file; links are no content."""
+        status = place.status
+        if self._keep is None or (status is not None and not stat.S_ISREG(status.st_mode)):
+            return
+        before = content = None
+        if status is not None:
+            with _opened(path, place) as file:
+                before = _hash_of(file.fileno())
+                if status.st_size <= KEPT_BYTES:
+                    file.seek(0)
+                    content = file.read()
+        if before != after:
+            self._keep(Change(place.path, before, after, content))
+
+    def _announce_below(self, folder: str) -> None:
+        if self._keep is not None:
+            for entry in self.walk(folder, ignored=True):
+                with self._root.find(entry.path, follow=False) as place:
+                    self._announce(entry.path, place, None)
+
+    def _announce_move(self, source: str, old: Place, target: str, new: Place) -> None:
+        if self._keep is None or old.status is None:
+            return
+        if stat.S_ISREG(old.status.st_mode):
+            with _opened(source, old) as file:
+                content = _hash_of(file.fileno())
+            self._announce(target, new, content)
+            self._announce(source, old, None)
+        elif stat.S_ISDIR(old.status.st_mode):
+            for entry in self.walk(old.path, ignored=True):
+                moved = new.path + entry.path[len(old.path) :]
+                with self._root.find(entry.path, follow=False) as place:
+                    with _opened(entry.path, place) as file:
+                        self._keep(Change(moved, None, _hash_of(file.fileno()), None))
+                    self._announce(entry.path, place, None)
 
     @contextmanager
     def _removable(self, path: str) -> Generator[tuple[Place, os.stat_result]]:
@@ -312,6 +386,16 @@ class Workspace:
                 name = f"{above}/.gitignore" if above else ".gitignore"
                 rules = rules.with_file(above, self.read_bytes(name, _IGNORE_FILE_BYTES).decode(errors="replace"))
         return rules
+
+
+def _hash_of(fd: int) -> str:
+    """The SHA-256 of an open file, wherever it has been read to."""
+    found = hashlib.sha256()
+    at = 0
+    while data := os.pread(fd, 1 << 20, at):
+        found.update(data)
+        at += len(data)
+    return found.hexdigest()
 
 
 def looks_like_text(start: bytes) -> bool:
@@ -418,4 +502,4 @@ def _explaining(path: str) -> Generator[None]:
         raise PathError(path, *explain(error)) from error
 
 
-__all__ = ["Entry", "Method", "PathError", "Workspace", "Written", "looks_like_text", "shown"]
+__all__ = ["Change", "Entry", "Method", "PathError", "Workspace", "Written", "looks_like_text", "shown"]

@@ -9,13 +9,11 @@ import attrs
 import trio
 
 from runtime.errors import UsageError
-from runtime.events import ApprovalDecided, CancelRequested, Event, QuestionAnswered, Record, SteerReceived, type_of
-from runtime.journal.database import BIG, Database
+from runtime.events import ApprovalDecided, CancelRequested, Event, QuestionAnswered, Record, SteerReceived
 from runtime.journal.folder import RunFolder
-from runtime.journal.lock import RunLock
 from runtime.journal.replay import fold
-from runtime.journal.rows import Row, encode_body, ref_of
 from runtime.journal.state import RunState
+from runtime.journal.visit import visit
 from runtime.messages import JsonObject
 
 from .client import NotRunning, connect
@@ -64,23 +62,11 @@ def append_command(folder: RunFolder, event: Event, clock: Callable[[], float] =
     An empty actor means the root, or the one who asked. Blocks. Raises UsageError when it is too late or nothing
     waits for it, JournalError when the run is owned or cannot be written.
     """
-    lock = RunLock.take(folder.lock)
-    try:
-        database = Database.for_writer(folder.journal, clock())
-        try:
-            state = RunState(histories=False)
-            while page := database.records(state.seq + 1, 500):
-                for record in page:
-                    state = fold(state, record)
-            event = _addressed(folder, state, event)
-            record = Record(state.seq + 1, clock(), event)
-            row: Row = (record.seq, record.at, event.actor, type_of(event), ref_of(event), encode_body(event), None)
-            database.commit([database.spill(row, event) if len(row[5]) > BIG else row])
-            return record
-        finally:
-            database.close()
-    finally:
-        lock.release()
+    with visit(folder, clock=clock) as visitor:
+        state = RunState(histories=False)
+        for record in visitor.records():
+            state = fold(state, record)
+        return visitor.append(_addressed(folder, state, event))
 
 
 def _addressed(folder: RunFolder, state: RunState, event: Event) -> Event:
