@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime.events import ModelFailed
+from runtime.journal.state import RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 from runtime.messages import Usage
@@ -33,12 +34,13 @@ def before_answer(report: Report) -> str:
 
 
 def line(
-    report: Report, run: str, model: str, *, steps: int, seconds: float, failure: ModelFailed | None = None
+    report: Report, run: str, model: str, state: RunState, seconds: float, failure: ModelFailed | None = None
 ) -> str:
     """How the run ended, what the whole tree took, and what to type next."""
+    steps = state.steps
     body = ", ".join([count_of(steps, "step"), *spent(report.usage, report.cost_usd, model)])
     time = span(seconds)
-    offline = model == OFFLINE and not report.usage.total
+    offline = bool(state.actors) and all(actor.model == OFFLINE for actor in state.actors.values())
     facts = f"{count_of(steps, 'step')}, {time}, no tokens (offline)" if offline else f"{body}, {time}"
     match report.status:
         case "completed":

@@ -12,11 +12,13 @@ from trio import TaskStatus
 from runtime.app import LiveRun
 from runtime.events import Record
 from runtime.journal.state import RunState
+from runtime.known import OFFLINE
 from runtime.limits.limits import amount_text, count_text
 from runtime.watch.lines import line
 
 from .advice import span
 from .screen import Screen
+from .streams import silence_stdout
 from .tally import used
 from .tree import rows
 from .watcher import Watcher
@@ -35,8 +37,9 @@ async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_ST
             text = b"".join(line(record, live.id) for record in batch)
             try:
                 await trio.to_thread.run_sync(_write, text, abandon_on_cancel=True)
-            except BrokenPipeError:
-                live.cancel("the reader of its output, who left")
+            except OSError as error:
+                silence_stdout()
+                live.cancel(f"the loss of its output ({error.strerror})")
                 return
 
 
@@ -77,7 +80,8 @@ def budget(state: RunState, now: float) -> str:
     """What the whole run has used of what it may: `13 steps, 18.4k of 200k tokens, 38 s of 10:00 min`."""
     limits, usage = state.limits, state.usage
     parts = [used(state.steps, limits.get("total_steps"), "step")]
-    if usage.total:
+    offline = all(actor.model == OFFLINE for actor in state.actors.values())
+    if usage.total and not offline:
         most = limits.get("token_budget")
         parts.append(f"{count_text(usage.total)}{f' of {count_text(most)}' if most else ''} tokens")
     cost = state.cost_usd

@@ -33,6 +33,7 @@ from . import closing
 from .follow import json_lines, progress
 from .prompts import answer_questions
 from .screen import Screen, screen_for_stderr, show_cursor
+from .streams import silence_stdout
 from .visible import one_line, visible
 from .watcher import Watcher
 
@@ -165,19 +166,30 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
     if not shown.silent and (above := closing.before_answer(report)):
         print(above, file=sys.stderr, flush=True)
     if not shown.json and (text := closing.answer(report)):
-        print(text, flush=True)
+        _print_answer(text)
     if not shown.silent or report.status == "failed":
         last = closing.line(
             report,
             folder.id,
             ready.model,
-            steps=outcome.watcher.state.steps,
-            seconds=time.time() - outcome.started,
-            failure=outcome.watcher.failure,
+            outcome.watcher.state,
+            time.time() - outcome.started,
+            outcome.watcher.failure,
         )
         gap = "" if shown.silent or report.status != "completed" else "\n"
         print(f"{gap}{last}", file=sys.stderr)
     return EXIT[report.status]
+
+
+def _print_answer(text: str) -> None:
+    """The run has ended and is on record: an output that is gone changes nothing about its exit code."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        silence_stdout()
+    except OSError as error:
+        silence_stdout()
+        print(f"error: cannot write the answer: {error.strerror}", file=sys.stderr)
 
 
 def _write_answer(path: Path, text: str) -> None:

@@ -26,6 +26,7 @@ from runtime.events import (
     Warned,
 )
 from runtime.journal.state import ActorState, RunState
+from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 from runtime.messages import JsonObject
 
@@ -93,10 +94,14 @@ def doing(state: RunState, actor: ActorState, told: Tally | None = None, speakin
 
 def columns(actor: ActorState, now: float) -> tuple[str, str, str, str]:
     """Steps, tokens, cost and time of one actor; empty where there is nothing to say."""
-    tokens = (
-        f"{'~' if actor.usage.estimated else ''}{count_text(actor.usage.total)} tokens" if actor.usage.total else ""
-    )
-    cost = "cost unknown" if actor.cost_usd is None else f"${actor.cost_usd:.3f}" if actor.cost_usd else ""
+    tokens = cost = ""
+    if actor.model != OFFLINE:
+        if actor.usage.total:
+            tokens = f"{'~' if actor.usage.estimated else ''}{count_text(actor.usage.total)} tokens"
+        if actor.cost_usd is None:
+            cost = "cost unknown"
+        elif actor.cost_usd:
+            cost = f"${actor.cost_usd:.3f}"
     ended = actor.last_at if actor.status != "running" else now
     return count_of(actor.steps, "step"), tokens, cost, span(max(0.0, ended - actor.started_at))
 

@@ -1,0 +1,346 @@
+"""Whole runs with written-down models: delegation, limits, approvals, steering from other processes, resuming."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
+Script: TypeAlias = Callable[[str], str]
+
+TEAM = """
+coordinator:
+  - text: "I will ask two."
+    calls:
+      - {name: delegate_to_researcher, arguments: {task: "find x"}}
+      - {name: delegate_to_reviewer, arguments: {task: "check x"}}
+    usage: {input: 100, output: 20}
+  - {text: "x is there", usage: {input: 200, output: 10}}
+researcher:
+  - calls: [{name: read_file, arguments: {path: README.md}}]
+    usage: {input: 50, output: 5}
+  - {text: "found", usage: {input: 60, output: 5}}
+reviewer:
+  - {text: "right", usage: {input: 40, output: 5}}
+"""
+WRITE = """
+coordinator:
+  - text: "I will write it down."
+    calls: [{name: write_file, arguments: {path: notes.md, content: "hi\\n"}}]
+  - text: "written"
+"""
+LOOP = """
+coordinator:
+  - repeat: 50
+    text: "so far nothing"
+    calls: [{name: list_files, arguments: {path: docs}}]
+    usage: {input: 1000, output: 10}
+"""
+SLOW = """
+coordinator:
+  - {text: "begun", calls: [{name: list_files, arguments: {path: docs}}]}
+  - {stall: 30, text: "late"}
+"""
+
+
+def run_id(stderr: str) -> str:
+    found = re.search(r"^run (\w+) ", stderr, re.MULTILINE)
+    assert found is not None, stderr
+    return found[1]
+
+
+def first_run(elenco: Run, state: str = "running", patience: float = 20) -> str:
+    """The id of the newest run once it is in that state."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        rows = [json.loads(line) for line in elenco("runs", "--json").stdout.splitlines()]
+        if rows and rows[0]["state"] == state:
+            return str(rows[0]["id"])
+        time.sleep(0.05)
+    raise AssertionError(f"no run became {state}")
+
+
+def until(elenco: Run, run: str, type: str, patience: float = 20) -> list[dict[str, Any]]:
+    """The run's events once one of that type is on record."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        found = [json.loads(line) for line in elenco("tail", run, "--json").stdout.splitlines()]
+        if any(event["type"] == type for event in found):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"no {type} in {run}")
+
+
+def types(elenco: Run, run: str) -> list[str]:
+    return [json.loads(line)["type"] for line in elenco("tail", run, "--json").stdout.splitlines()]
+
+
+# --- delegation and ends -----------------------------------------------------------------------------------------
+
+
+def test_coordinator_delegates_and_the_whole_tree_is_counted(elenco: Run, script: Script) -> None:
+    """Two children work, their tokens and steps are in the closing line; off a terminal each change is one line."""
+    done = elenco("run", "Find x", "--model", script(TEAM))
+    assert (0, "x is there\n") == (done.returncode, done.stdout)
+    assert re.search(r"^completed   5 steps, 495 tokens, \$0, ", done.stderr, re.MULTILINE)
+    for line in ("● coordinator  Find x", "● researcher-1  find x", "  researcher-1  read_file  README.md"):
+        assert f"\n{line}\n" in done.stderr
+    assert re.search(r"^✓ reviewer-1  completed  1 step  45 tokens  ", done.stderr, re.MULTILINE)
+    assert "\x1b" not in done.stderr
+
+
+def test_limit_stops_with_exit_3_and_a_partial_answer(elenco: Run, script: Script) -> None:
+    """A stopped root prints why, its partial answer on stdout, and the command that goes on; that command does."""
+    model = script(LOOP)
+    done = elenco("run", "Look", "--model", model, "--max-steps", "3")
+    assert 3 == done.returncode
+    assert "Partial answer (stopped by max_steps):\nso far nothing\n" == done.stdout
+    run = run_id(done.stderr)
+    last = done.stderr.rstrip().split("\n")[-2:]
+    assert last[0].startswith("■ max_steps: ")
+    assert re.fullmatch(rf"stopped: max_steps   3 steps, .*   go on: elenco resume {run} --max-steps \+20", last[1])
+    again = elenco("resume", run, "--max-steps", "+1")
+    assert 3 == again.returncode
+    assert f"run {run} goes on   limits: 4 steps, " in again.stderr
+
+
+def test_guard_stops_a_loop_and_says_so_step_by_step(elenco: Run, script: Script) -> None:
+    """A model that repeats itself is told, then refused, then stopped, each with its line; exit 3."""
+    done = elenco("run", "Look", "--model", script(LOOP))
+    assert 3 == done.returncode
+    assert "Partial answer (stopped by loop):" in done.stdout
+    for words in ("3 times: told the model", "refused from now on", "■ coordinator   stopped: loop ("):
+        assert words in done.stderr
+    assert "\nstopped: loop   " in done.stderr
+
+
+def test_script_that_is_used_up_fails_with_exit_1(elenco: Run, script: Script) -> None:
+    """A failed run says why on stderr and exits with 1; there is no answer."""
+    done = elenco("run", "Look", "--model", script("coordinator:\n  - calls: [{name: list_files}]\n"))
+    assert 1 == done.returncode
+    assert re.search(r"^error: .*script.*", done.stderr, re.MULTILINE)
+    assert re.search(r"^failed   1 step, ", done.stderr, re.MULTILINE)
+
+
+def test_faulty_script_is_shown_with_its_place(elenco: Run, script: Script) -> None:
+    """A mistake in the script is told with file, line and caret before anything is started."""
+    done = elenco("run", "Look", "--model", script("coordinator:\n  - txt: hello\n"))
+    assert (2, "") == (done.returncode, done.stdout)
+    assert (
+        "script.yaml:2:5: unknown key 'txt'; did you mean 'text'?\n   2 |   - txt: hello\n     |     ^^^\n"
+        in done.stderr
+    )
+
+
+def test_control_characters_are_shown_not_obeyed(elenco: Run, script: Script, place: Path) -> None:
+    """What models and files bring cannot move the cursor, on neither stream, nor in the pages of `show`."""
+    (place / "ws" / "bad.txt").write_text("\x1b]0;title\x07 evil \x9b2J\n")
+    model = script(
+        'coordinator:\n  - {text: "a\\e[2Jb", calls: [{name: read_file, arguments: {path: "bad.txt"}},'
+        ' {name: "no\\e[1mtool", arguments: {x: "\\a"}}]}\n  - text: "c\\e[31md\\u202Ee"\n'
+    )
+    done = elenco("run", "Look \x1b[1m", "--model", model)
+    shown = elenco("show", run_id(done.stderr), "--format", "md")
+    listed = elenco("runs")
+    assert "c\\x1b[31md\\u202ee\n" == done.stdout
+    for text in (done.stderr, shown.stdout, listed.stdout):
+        assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
+    assert "\\x1b]0;title\\x07 evil" in shown.stdout
+
+
+def test_unknown_price_is_said(elenco: Run, script: Script) -> None:
+    """A cost budget that cannot be kept for want of a price is refused before the run."""
+    del script
+    done = elenco("run", "x", "--model", "lab/fake-1", "--base-url", "http://127.0.0.1:9/v1", "--cost-budget", "1")
+    assert 2 == done.returncode
+    assert "no price is known for lab/fake-1" in done.stderr
+
+
+# --- approvals ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(elenco: Run, script: Script) -> str:
+    """A run that waits for a decision nobody was there to make."""
+    done = elenco("run", "Write", "--model", script(WRITE))
+    assert (4, "") == (done.returncode, done.stdout)
+    run = run_id(done.stderr)
+    how = f"elenco approve {run} a1 | elenco deny {run} a1   then elenco resume {run}"
+    assert f"waiting: a1 (coordinator, write_file)   {how}" == done.stderr.rstrip().split("\n")[-1]
+    return run
+
+
+def test_approval_from_another_process_lets_a_resumed_run_write(elenco: Run, waiting: str, place: Path) -> None:
+    """approve, then resume: the file is written once, and the list shows first that it waits, then that it ended."""
+    assert "waiting: a1" in elenco("runs").stdout
+    assert f"elenco approve {waiting} a1" in elenco("runs").stderr
+    approved = elenco("approve", waiting, "a1")
+    assert (0, f"approved a1   then: elenco resume {waiting}\n") == (approved.returncode, approved.stderr)
+    late = elenco("deny", waiting, "a1")
+    assert (2, 1) == (late.returncode, late.stderr.count("decided before: allow, by you"))
+    done = elenco("resume", waiting)
+    assert (0, "written\n") == (done.returncode, done.stdout)
+    assert "hi\n" == (place / "ws" / "notes.md").read_text()
+    assert 1 == types(elenco, waiting).count("tool.started")
+
+
+def test_denial_reaches_the_model_with_its_reason(elenco: Run, waiting: str, place: Path) -> None:
+    """deny --why, then resume: nothing is written and the model reads the reason."""
+    assert 0 == elenco("deny", waiting, "a1", "--why", "use docs/ instead").returncode
+    assert 0 == elenco("resume", waiting).returncode
+    assert not (place / "ws" / "notes.md").exists()
+    page = elenco("show", waiting).stdout
+    assert "refused by you: use docs/ instead" in page
+
+
+def test_undecided_run_waits_again(elenco: Run, waiting: str) -> None:
+    """Resumed without a decision, it asks the same question again and leaves with exit 4."""
+    again = elenco("resume", waiting)
+    assert 4 == again.returncode
+    assert f"waiting: a1 (coordinator, write_file)   elenco approve {waiting} a1" in again.stderr
+    assert 1 == types(elenco, waiting).count("approval.requested")
+
+
+def test_message_to_a_waiting_run_is_kept_for_its_next_process(elenco: Run, waiting: str) -> None:
+    """What is said while nobody works on the run enters the history when it goes on."""
+    told = elenco("say", waiting, "Only one line")
+    assert f"it reads it at its next step   then: elenco resume {waiting}" in told.stderr
+    elenco("approve", waiting, "a1")
+    assert 0 == elenco("resume", waiting).returncode
+    assert "> steer: Only one line" in elenco("show", waiting).stdout
+
+
+def test_unknown_decision_is_refused_with_the_open_ones(elenco: Run, waiting: str) -> None:
+    """A wrong id is exit 2 and names what can be decided."""
+    refused = elenco("approve", waiting, "a7")
+    assert (2, 1) == (refused.returncode, refused.stderr.count("open: a1"))
+
+
+def test_yes_answers_beforehand_and_a_deny_rule_still_holds(elenco: Run, script: Script, place: Path) -> None:
+    """--yes lets the call run; --deny keeps it from running all the same."""
+    model = script(WRITE)
+    denied = elenco("run", "Write", "--model", model, "--yes", "--deny", "write_file")
+    assert 0 == denied.returncode
+    assert not (place / "ws" / "notes.md").exists()
+    assert "denied by rule deny: write_file" in denied.stderr
+    assert 0 == elenco("run", "Write", "--model", model, "--yes").returncode
+    assert (place / "ws" / "notes.md").exists()
+
+
+def test_plan_mode_changes_nothing(elenco: Run, script: Script, place: Path) -> None:
+    """In plan mode not even --yes writes a file."""
+    done = elenco("run", "Write", "--model", script(WRITE), "--yes", "--mode", "plan")
+    assert 0 == done.returncode
+    assert not (place / "ws" / "notes.md").exists()
+
+
+# --- other processes ---------------------------------------------------------------------------------------------
+
+
+def test_other_processes_watch_speak_to_and_cancel_a_live_run(elenco: Run, start: Start, script: Script) -> None:
+    """tail --follow sees every kept event once, say reaches the agent, cancel ends it with 130 and a report."""
+    process = start("run", "Wait", "--model", script(SLOW))
+    run = first_run(elenco)
+    follower = start("tail", run, "--follow", "--json")
+    until(elenco, run, "tool.finished")
+    told = elenco("say", run, "Hurry", "--interrupt")
+    assert (0, "told the root agent; it reads it at its next step\n") == (told.returncode, told.stderr)
+    refused = elenco("resume", run)
+    assert 1 == refused.returncode
+    assert "is live in another process" in refused.stderr
+    assert 0 == elenco("cancel", run).returncode
+    stdout, stderr = process.communicate(timeout=20)
+    assert (130, "Partial answer (cancelled):\nbegun\n") == (process.returncode, stdout)
+    assert "\ncancelled   " in stderr
+    lines, _ = follower.communicate(timeout=20)
+    followed = [json.loads(line) for line in lines.splitlines()]
+    kept = [event for event in followed if "seq" in event]
+    assert 0 == follower.returncode
+    assert kept == [json.loads(line) for line in elenco("tail", run, "--json").stdout.splitlines()]
+    assert list(range(1, len(kept) + 1)) == [event["seq"] for event in kept]
+    assert ("run.finished", "cancelled") == (kept[-1]["type"], kept[-1]["report"]["status"])
+    assert [("Hurry", True)] == [
+        (event["text"], event["interrupt"])
+        for event in kept
+        if event["type"] == "steer.received" and not event["entered"]
+    ]
+
+
+def test_live_run_is_held_and_goes_on(elenco: Run, start: Start, script: Script) -> None:
+    """hold stops it before its next step, continue lets it end as ever."""
+    model = script("coordinator:\n  - {stall: 1, calls: [{name: list_files}]}\n  - text: ok\n")
+    process = start("run", "Wait", "--model", model)
+    run = first_run(elenco)
+    assert 0 == elenco("hold", run).returncode
+    assert run == first_run(elenco, "held")
+    assert 0 == elenco("continue", run).returncode
+    assert "ok\n" == process.communicate(timeout=20)[0]
+    assert 0 == process.returncode
+
+
+def test_approval_reaches_a_live_run(elenco: Run, start: Start, script: Script, place: Path) -> None:
+    """A run that waits with another actor at work is decided from another terminal, and goes on by itself."""
+    model = script(
+        "coordinator:\n  - calls: [{name: delegate_to_researcher, arguments: {task: x}},"
+        " {name: delegate_to_scribe, arguments: {task: x}}]\n  - text: ok\n"
+        "researcher:\n  - {stall: 3, text: slow}\n"
+        "scribe:\n  - calls: [{name: write_file, arguments: {path: notes.md, content: hi}}]\n  - text: wrote\n"
+    )
+    agents = place / "ws" / "agents"
+    agents.mkdir()
+    (agents / "scribe.md").write_text("---\nname: scribe\ndescription: x\ntools: [write_file]\n---\nWrite.\n")
+    (agents / "coordinator.md").write_text(
+        "---\nname: coordinator\ndescription: x\ntools: []\nsubagents: [researcher, scribe]\n---\nLead.\n"
+    )
+    process = start("run", "Write", "--model", model)
+    run = first_run(elenco)
+    until(elenco, run, "approval.requested")
+    approved = elenco("approve", run, "a1")
+    assert (0, "approved a1\n") == (approved.returncode, approved.stderr)
+    assert "ok\n" == process.communicate(timeout=20)[0]
+    assert "hi" == (place / "ws" / "notes.md").read_text()
+
+
+def test_of_two_that_resume_a_run_one_wins(elenco: Run, start: Start, waiting: str) -> None:
+    """Two processes take the same run over at once: one works on it, the other is told that it is owned."""
+    elenco("approve", waiting, "a1")
+    both = [start("resume", waiting) for _ in range(2)]
+    ends = [process.communicate(timeout=30) for process in both]
+    codes = sorted(process.returncode for process in both)
+    assert codes in ([0, 1], [0, 2])
+    winner = next(end for process, end in zip(both, ends, strict=True) if process.returncode == 0)
+    loser = next(end for process, end in zip(both, ends, strict=True) if process.returncode)
+    assert "written\n" == winner[0]
+    assert ("", 1) == (loser[0], len(loser[1].rstrip().split("\n")))
+    assert re.search("owned by|is live in|is completed", loser[1])
+    assert 1 == types(elenco, waiting).count("tool.started")
+
+
+def test_names_stand_for_ids_and_deleted_runs_are_gone(elenco: Run, waiting: str, place: Path) -> None:
+    """rename gives a name that every command takes; delete removes the run and all its files."""
+    assert 0 == elenco("rename", waiting, "release notes").returncode
+    assert f"{waiting} release notes" in elenco("runs").stdout
+    assert elenco("show", "release notes").stdout.startswith(f"# run {waiting}: ")
+    gone = elenco("delete", "release notes")
+    assert (0, f"deleted {waiting}\n") == (gone.returncode, gone.stderr)
+    assert "" == elenco("runs").stdout
+    assert [] == list((place / "state" / "runs").iterdir())
+    assert 2 == elenco("delete", waiting).returncode
+
+
+def test_live_run_is_not_deleted(elenco: Run, start: Start, script: Script) -> None:
+    """delete refuses a run that a process owns."""
+    process = start("run", "Wait", "--model", script(SLOW))
+    run = first_run(elenco)
+    refused = elenco("delete", run)
+    assert 1 == refused.returncode
+    assert "owned by process" in refused.stderr
+    assert process.poll() is None
