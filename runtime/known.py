@@ -38,9 +38,9 @@ class Known:
 
 
 KNOWN: Mapping[str, Known] = {
-    "anthropic": Known("anthropic-messages", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
-    "openai": Known("openai-responses", "OPENAI_API_KEY", "gpt-5.1"),
-    "openrouter": Known("openai-chat", "OPENROUTER_API_KEY", "anthropic/claude-sonnet-4.5"),
+    "anthropic": Known("anthropic-messages", "ANTHROPIC_API_KEY", "claude-sonnet-5-5"),
+    "openai": Known("openai-responses", "OPENAI_API_KEY", "gpt-6.1-sol"),
+    "openrouter": Known("openai-chat", "OPENROUTER_API_KEY", "anthropic/claude-sonnet-5.5"),
     "deepseek": Known("openai-chat", "DEEPSEEK_API_KEY"),
     "mistral": Known("openai-chat", "MISTRAL_API_KEY"),
     "groq": Known("openai-chat", "GROQ_API_KEY"),

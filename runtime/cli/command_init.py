@@ -15,7 +15,7 @@ name: hello
 description: Answers questions about the files in this folder, with sources.
 tools: [search_passages, read_file, list_files]   # exactly what it gets; a subagent inherits nothing
 # subagents: [researcher, reviewer]               # whom it may give tasks to (elenco agents)
-# model: anthropic/claude-sonnet-4-5              # else the run's model (elenco models)
+# model: anthropic/claude-sonnet-5-5              # else the run's model (elenco models)
 max_steps: 20                                     # replies of the model; the last one is kept for an answer
 # permissions: {ask: [read_file(secrets/**)], deny: ["write_file"]}
 ---
@@ -32,7 +32,7 @@ SETTINGS = """\
 # Settings of this folder; flags win over agent files, agent files over this, this over the user's own.
 # Of limits and denies the tightest wins, whoever set it. Check: elenco check
 
-# model: anthropic/claude-sonnet-4-5     # the run's model; without one the first provider with a key, else offline
+# model: anthropic/claude-sonnet-5-5     # the run's model; without one the first provider with a key, else offline
 
 # providers:                             # any server that speaks a known dialect
 #   lab: {base_url: "http://127.0.0.1:8080/v1", wire: openai-chat, key_env: LAB_API_KEY}

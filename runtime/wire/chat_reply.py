@@ -233,9 +233,12 @@ class ChatAssembly(Assembly):
         usage = chat_usage(raw)
         if self._usage is None or usage.total:
             self._usage = usage
-        cost = raw.get("cost")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
-            self._cost = float(cost)
+        cost = _usd(raw.get("cost"))
+        if cost is not None:
+            details = raw.get("cost_details")
+            if raw.get("is_byok") is True and is_object(details):  # then OpenRouter bills only its fee
+                cost += _usd(details.get("upstream_inference_cost")) or 0.0
+            self._cost = cost
 
     def _groq(self, extra: Any) -> None:
         if is_object(extra):
@@ -263,6 +266,12 @@ class ChatAssembly(Assembly):
         if self._extra:
             parts.append(Opaque({"extra_content": self._extra}))
         return parts
+
+
+def _usd(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        return None
+    return float(value)
 
 
 def _is_error(chunk: Mapping[str, Any]) -> bool:

@@ -39,7 +39,7 @@ def test_bare_command_leaves_no_file(elenco: Run, place: Path) -> None:
 def test_first_screen_names_a_key_by_its_variable_only(elenco: Run) -> None:
     """With a key set, the model is named and no part of the key is."""
     done = elenco(state=False, env={"OPENAI_API_KEY": "sk-Aa1-very-secret"})
-    assert "  model    openai/gpt-5.1   key in OPENAI_API_KEY" in done.stdout
+    assert "  model    openai/gpt-6.1-sol   key in OPENAI_API_KEY" in done.stdout
     assert "secret" not in done.stdout + done.stderr
     assert "Connect" not in done.stdout
 
