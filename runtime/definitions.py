@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -138,8 +139,12 @@ def load(path: Path, shown: str | None = None) -> Definition:
     return read(content, shown)
 
 
+@lru_cache(maxsize=256)
 def read(content: str, shown: str) -> Definition:
-    """The Definition a file's text stands for. Raises DefinitionError listing every fault."""
+    """The Definition a file's text stands for; a text that was read before is not parsed again.
+
+    Raises DefinitionError listing every fault.
+    """
     cut = split(content)
     if cut.header is None:
         first = content.split("\n", 1)[0]

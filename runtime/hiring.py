@@ -19,7 +19,6 @@ from .policy.rules import RuleError, parse_permissions
 from .run import Run
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
-from .tools.results import read_result_tool
 
 
 def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits: Limits | None = None) -> Agent:
@@ -58,7 +57,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
     tools = [*own, *_delegates(run, agent)]
     if tools:
-        tools.append(read_result_tool(run.results))
+        tools.append(run.results.reader)
     toolbox = ToolBox(tools)
     prompt = recovered.prompt if recovered is not None else _system(run, agent, toolbox)
     agent.equip(toolbox, prompt, guard_settings(definition.loops))

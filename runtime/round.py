@@ -41,8 +41,12 @@ class Round:
     requested: set[str] = attrs.Factory(set[str])
     counted: set[str] = attrs.Factory(set[str])
     started: set[str] = attrs.Factory(set[str])
+    used: int = attrs.field(init=False)
     interrupted_by: str = ""
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+
+    def __attrs_post_init__(self) -> None:
+        self.used = sum(_weight(result) for result in self.results.values())
 
     @property
     def open(self) -> tuple[ToolCall, ...]:
@@ -199,15 +203,20 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
 
 def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:
     """The result within its share of what the round may add: what others left of theirs is there for it."""
-    used = sum(byte_length(each.content) + FRAME_BYTES for each in work.results.values())
-    share = max(LEAST_BYTES, (work.cap * 2 - NOTE_BYTES - used) // max(1, len(work.open)) - FRAME_BYTES)
+    waiting = max(1, len(work.calls) - len(work.results))
+    share = max(LEAST_BYTES, (work.cap * 2 - NOTE_BYTES - work.used) // waiting - FRAME_BYTES)
     content = fitting(result.content, share, lambda whole: me.run.results.keep(result.call_id, whole))
     return result if content is result.content else attrs.evolve(result, content=content)
+
+
+def _weight(result: ToolResult) -> int:
+    return byte_length(result.content) + FRAME_BYTES
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
     result = _fitting(me, work, result)
     work.results[result.call_id] = result
+    work.used += _weight(result)
     work.seconds[result.call_id] = seconds
     me.run.approvals.withdraw(me.path, result.call_id)
     me.run.append(

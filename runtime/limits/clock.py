@@ -43,6 +43,7 @@ class _Watch:
     working: int = 0
     elapsed: float = 0.0
     since: float = 0.0
+    below: dict[str, _Watch] = attrs.Factory(dict[str, "_Watch"])
 
     def chain(self) -> Iterator[_Watch]:
         watch: _Watch | None = self
@@ -83,16 +84,20 @@ class Clocks:
             raise ValueError(f"the clock of {path} has been started")
         above = None if parent is None else self._watches[parent]
         watch = self._watches[path] = _Watch(path, above, timeout, elapsed=elapsed)
+        if above is not None:
+            above.below[path] = watch
         self._shift(watch, strands, now)
 
     def finish(self, path: str, now: float) -> float:
         """End an actor's clock and those below it; returns the seconds it ran."""
         watch = self._watches[path]
         seconds = watch.read(now)
-        for other in list(self._watches.values()):
-            if watch in other.chain():
-                self._shift(other, -other.strands, now)
-                del self._watches[other.path]
+        for child in tuple(watch.below.values()):
+            self.finish(child.path, now)
+        self._shift(watch, -watch.strands, now)
+        del self._watches[path]
+        if watch.parent is not None:
+            del watch.parent.below[path]
         return seconds
 
     def pause(self, path: str, now: float, strands: int = 1) -> None:

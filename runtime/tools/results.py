@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 
 import attrs
 
@@ -95,6 +96,11 @@ class ResultStore:
 
     def get(self, handle: str) -> str | None:
         return self._texts.get(handle)
+
+    @cached_property
+    def reader(self) -> Tool:
+        """The tool that reads from this store, one for all agents."""
+        return read_result_tool(self)
 
     @property
     def handles(self) -> tuple[str, ...]:

@@ -44,9 +44,10 @@ class Ask:
         """SAME for the same words in any order, VARIANT for a rewording, OTHER for another job."""
         if self.target != other.target:
             return Relation.OTHER
-        if sorted(self.words) == sorted(other.words) and sorted(names(self.text)) == sorted(names(other.text)):
+        mine, theirs = names(self.text), names(other.text)
+        if sorted(self.words) == sorted(other.words) and sorted(mine) == sorted(theirs):
             return Relation.SAME
-        if set(names(self.text)) ^ set(names(other.text)):
+        if set(mine) ^ set(theirs):
             return Relation.OTHER
         shared = set(self.words) & set(other.words)
         fewest = min(len(set(self.words)), len(set(other.words)))

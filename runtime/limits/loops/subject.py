@@ -9,6 +9,7 @@ other punctuation do not.
 import re
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from .canonical import is_list, is_mapping
@@ -131,10 +132,11 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.casefold())
 
 
-def names(text: str) -> list[str]:
+@lru_cache(maxsize=256)
+def names(text: str) -> tuple[str, ...]:
     """Paths, identifiers and numbers: what names one thing among others."""
     words = (word.strip(".,;:!?\"'()[]{}") for word in text.split())
-    return [word for word in words if _NAME_LIKE.fullmatch(word)]
+    return tuple(word for word in words if _NAME_LIKE.fullmatch(word))
 
 
 def _path_like(text: str) -> bool:
