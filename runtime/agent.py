@@ -91,6 +91,7 @@ class Agent(Actor[Assignment, Report]):
         self.cut_text = ""
         self._begun = False
         self._ended = False
+        self.report: Report | None = None
         self._too_late = ""
         self._orphans: tuple[ActorState, ...] = ()
         self._scope = trio.CancelScope()
@@ -127,17 +128,13 @@ class Agent(Actor[Assignment, Report]):
                 report = await self._work()
             if report is None:
                 report = self._report("cancelled", detail=f"cancelled by {self._cancelled_by}")
-        except ProviderError as error:
-            if error.kind == "context_length":
-                report = self._report("stopped", None, "context_window", error.message)
-            else:
-                report = self._report("failed", detail=error.message)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             if not self.run.suspending:
                 report = self._end(report or self._report("failed" if failure else "cancelled", detail=failure))
+        assert report is not None
         return report
 
     async def _work(self) -> Report:
@@ -150,6 +147,10 @@ class Agent(Actor[Assignment, Report]):
                 if scope.cancelled_caught:
                     outcome = Stop("deadline", self.run.deadlines.explain(self.path))
                 return outcome if isinstance(outcome, Report) else await self._wrap_up(outcome)
+            except ProviderError as error:
+                if error.kind == "context_length":
+                    return self._report("stopped", None, "context_window", error.message)
+                return self._report("failed", detail=error.message)
             finally:
                 self._too_late = "has ended"
 
@@ -414,12 +415,13 @@ class Agent(Actor[Assignment, Report]):
     def _end(self, report: Report) -> Report:
         self._ended = True
         self._too_late = "has ended"
+        self.report = report
         run = self.run
         try:
             self._close_round(f"interrupted: the agent was {report.status}")
             abandon(run, self.path)
             spent = run.gate.ledger.spent(self.path)
-            report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
+            report = self.report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
             run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
         finally:
             del run.live[self.path]

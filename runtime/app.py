@@ -17,12 +17,13 @@ from .agent import Agent
 from .cast import Cast
 from .deadlines import Deadlines
 from .definitions import Definition
-from .errors import ElencoError, JournalError, UsageError, first_of
+from .errors import ElencoError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
 from .journal.folder import RunFolder
 from .journal.interface import Journal
+from .journal.nursery import serving
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
@@ -144,15 +145,18 @@ class LiveRun:
         """Run the root to its end, unless its `report` is there already, and record how it ended."""
         run = self.run
         try:
-            with run.scope:
-                self._report = report or await self._work(root, task, limits)
-            if self._report is not None:
-                run.append(RunFinished(report=report_to_json(self._report)))
+            try:
+                with run.scope:
+                    self._report = report or await self._work(root, task, limits)
+                if run.failure is not None:
+                    raise run.failure
+                if self._report is not None:
+                    run.append(RunFinished(report=report_to_json(self._report)))
+            except ActorFailed as failed:
+                self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
             await run.journal.barrier()
-        except ActorFailed as failed:
-            self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
-        except JournalError as error:
-            self._error = error
+        except ElencoError as error:
+            self._error = self._error or error
         finally:
             # Whoever reads the stream gets what is left, then its end, while the run's owner still holds the block.
             self.stream.close()
@@ -175,7 +179,8 @@ class LiveRun:
         """A fault of ours: one line for the person, the traceback for the record."""
         text = f"{type(cause).__name__}: {cause}"
         self.run.append(Warned(text="".join(traceback.format_exception(cause))))
-        report = Report("failed", "", Usage(), None, 0, detail=text)
+        report = self._root.report if self._root is not None else None
+        report = report or Report("failed", "", Usage(), None, 0, detail=text)
         self.run.append(RunFinished(report=report_to_json(report)))
         return ElencoError(f"a fault of Elenco's own ended the run: {text}  (elenco show {self.id} has the traceback)")
 
@@ -240,15 +245,12 @@ async def open_run(
         take_over(run, resumption.state, limits, resumption.changes)
     live = LiveRun(run, folder)
     try:
-        async with trio.open_nursery() as nursery:
+        async with serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
             report = resumption.report if resumption is not None else None
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
-            try:
-                yield live
-                await live.report()
-            finally:
-                nursery.cancel_scope.cancel()
+            yield live
+            await live.report()
     finally:
         stream.close()
         await ready.models.aclose()

@@ -65,7 +65,8 @@ class Background:
         try:
             return await self._block.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
-            if (fault := first_of(group, JournalError)) is not None:
+            fault = first_of(group, JournalError) or error
+            if isinstance(fault, Exception):
                 raise fault from None
             raise
 
@@ -205,14 +206,14 @@ def start_tool(parent: Agent, child: Definition) -> Tool:
         return Output(f"{name} has started. Its report comes as a message, or with {AWAIT}(name='{name}').")
 
     return Tool(
-        name=f"{START}{child.name}",
+        name=tool_name(START, child.name),
         description=f"Start {child.name} in the background and go on: {child.description}",
         parameters=task_schema(),
         run=run,
         effects="idempotent",
         progress=False,
         delegates=True,
-        subject=parent.family.subject(child.name, f"{START}{child.name}"),
+        subject=parent.family.subject(child.name, tool_name(START, child.name)),
     )
 
 

@@ -13,6 +13,7 @@ import trio
 from .approvals import Approvals
 from .cast import Cast
 from .deadlines import Deadlines
+from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .journal.interface import Journal
@@ -65,6 +66,7 @@ class Run:
     recovered: RunState | None = None
     taken_up: set[str] = attrs.Factory(set[str])
     suspending: bool = False
+    failure: JournalError | None = None
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     approvals: Approvals = attrs.field(init=False)
     waiting: bool = False
@@ -94,6 +96,11 @@ class Run:
     def suspend(self) -> None:
         """End this process's part of the run and leave it as it stands, to be resumed."""
         self.suspending = True
+        self.scope.cancel()
+
+    def fail(self, error: JournalError) -> None:
+        """End the run because its record cannot be written."""
+        self.failure = self.failure or error
         self.scope.cancel()
 
 

@@ -6,7 +6,7 @@ import attrs
 
 from .agent import Agent
 from .app import LiveRun
-from .errors import UsageError, did_you_mean
+from .errors import JournalError, UsageError, did_you_mean
 from .events import CancelRequested, LimitsChanged
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
@@ -31,7 +31,17 @@ class Steering:
     live: LiveRun
 
     async def run(self, command: Command) -> JsonObject:
-        """Carry a command out, durably before it takes effect. Raises UsageError, JournalError."""
+        """Carry a command out, durably before it takes effect. Raises UsageError, JournalError.
+
+        A record that cannot be written ends the run, also when all its actors wait and write nothing themselves.
+        """
+        try:
+            return await self._run(command)
+        except JournalError as error:
+            self.live.run.fail(error)
+            raise
+
+    async def _run(self, command: Command) -> JsonObject:
         run = self.live.run
         match command:
             case Approve() | Deny():
@@ -83,7 +93,8 @@ class Steering:
         agent.limits = limits
         run.append(LimitsChanged(actor=agent.path, limits=limits.as_json(), by=command.by))
         await run.journal.barrier()
-        run.deadlines.change(agent.path, limits.timeout)
+        if agent.path in run.live:
+            run.deadlines.change(agent.path, limits.timeout)
         run.gate.changed()
         return {"actor": agent.path, "limits": limits.as_json()}
 

@@ -113,6 +113,10 @@ def _run_finished(state: RunState, event: RunFinished, record: Record) -> None:
     state.finished = event
     state.waiting = False
     state.pending.clear()
+    root = state.actors.get(state.root)
+    if root is not None and root.report is None:
+        root.report = event.report
+        root.status = cast("ActorStatus", event.report.get("status", "failed"))
 
 
 def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> None:

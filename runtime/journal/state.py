@@ -219,11 +219,12 @@ class RunState:
         """
         actor = self.actors[path]
         children = (self.actors[child] for child in actor.children)
+        beginning = {call.call_id for call in actor.open_calls}
         return tuple(
             child
             for child in children
             if not child.sent
-            and (child.background if child.report is not None else child.call_id not in actor.calls)
+            and (child.background if child.report is not None else child.call_id not in beginning)
         )
 
     def subtree(self, path: str) -> tuple[ActorState, ...]:
