@@ -22,6 +22,7 @@ from .events import (
     ActorStarted,
     ToolOutput,
     ToolRetried,
+    Warned,
 )
 from .family import Family, Hire
 from .history import History
@@ -400,6 +401,9 @@ class Agent(Actor[Assignment, Report]):
                 definition=self.definition.path,
             )
         )
+        for lost in self.toolbox.left_out:
+            text = f"{self.path} goes without its tool {lost.name}: {lost.why}"
+            self.run.append(Warned(actor=self.path, text=text))
         self.history.add(UserMessage(assignment.task))
 
     def dismiss(self) -> None:

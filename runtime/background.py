@@ -21,7 +21,7 @@ from .messages import UserMessage, size_of
 from .record import message_of, report_from_json
 from .report import Assignment
 from .tools import Output, Tool, ToolContext, ToolError
-from .tools.delegate import call_child, output, task_schema
+from .tools.delegate import call_child, output, task_schema, tool_name
 from .tools.results import fitting
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
 from runtime.policy.subjects import AgentSubject, PathSubject, PathUse, PlainSubject, Subject
 from runtime.tools import Tool
-from runtime.tools.delegate import PREFIX
+from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
 
 from .table import columns
@@ -99,7 +99,8 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
         yield name, tool.effects, _sample(tool)
     for prefix in (PREFIX, START):
         for child in definition.subagents:
-            yield f"{prefix}{child}", "idempotent", AgentSubject(f"{prefix}{child}", child)
+            name = tool_name(prefix, child)
+            yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
     if definition.tools or definition.subagents:

@@ -7,7 +7,8 @@ import errno
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import attrs
 import trio
@@ -20,6 +21,9 @@ from ._arguments import Arguments
 from ._tool import Output, Tool, ToolContext, ToolError, is_async
 from .results import shorten
 from .schedule import Kind
+
+if TYPE_CHECKING:
+    from runtime.wire.schemas import PreparedSchema
 
 THREAD_GRACE = 2.0
 _TOOK_EFFECT = "it took effect before the interruption; what it answered is lost"
@@ -80,9 +84,18 @@ class RunHooks:
 NO_HOOKS = RunHooks()
 
 
-class ToolBox:
-    """A fixed set of tools with different names.
+@attrs.frozen
+class LeftOut:
+    """A tool no provider would take, and why."""
 
+    name: str
+    why: str
+
+
+class ToolBox:
+    """A fixed set of tools with different names, each with a schema that every provider takes.
+
+    One whose schema cannot be put right is `left_out`: it is not there for the model, and stops nothing else.
     Raises ValueError when two tools have the same name.
     """
 
@@ -90,10 +103,17 @@ class ToolBox:
         self._tools: dict[str, Tool] = {}
         self._threads = threads
         self._arguments: dict[str, Arguments] = {}
+        self._shown: dict[str, PreparedSchema] = {}
+        left_out: list[LeftOut] = []
         for tool in tools:
-            if tool.name in self._tools:
+            if tool.name in self._shown:
                 raise ValueError(f"two tools are called {tool.name!r}")
-            self._tools[tool.name] = tool
+            shown = self._shown[tool.name] = _prepared(tool)
+            if shown.schema is None:
+                left_out.append(LeftOut(tool.name, shown.why))
+            else:
+                self._tools[tool.name] = tool
+        self.left_out = tuple(left_out)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -109,7 +129,9 @@ class ToolBox:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as a model sees them, in the order given."""
-        return tuple(tool.spec for tool in self._tools.values())
+        return tuple(
+            ToolSpec(tool.name, tool.description, self._shown[tool.name].schema or {}) for tool in self._tools.values()
+        )
 
     def effects_of(self, call: ToolCall) -> Kind:
         """What `schedule.rounds` asks; an unknown tool has no effects, for its call is never run."""
@@ -119,7 +141,10 @@ class ToolBox:
         return "delegation" if tool.delegates else tool.effects
 
     def check(self, call: ToolCall) -> Problem | JsonObject:
-        """The arguments to run a call with, or why it cannot run."""
+        """The arguments to run a call with, under the tool's own names, or why it cannot run.
+
+        A call may name its arguments as the model was shown them, or as the tool does.
+        """
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
@@ -128,14 +153,15 @@ class ToolBox:
         if call.arguments is None:
             why = call.arguments_error or "they are no JSON object"
             return Problem(f"{call.name} was not run: its arguments cannot be read: {why}. Send one JSON object.")
+        shown = self._shown[call.name]
         compiled = self._arguments.get(call.name)
         if compiled is None:
-            compiled = self._arguments[call.name] = Arguments(tool.parameters)
-        fitted = compiled.fit(call.arguments)
+            compiled = self._arguments[call.name] = Arguments(shown.schema or {})
+        fitted = compiled.fit(shown.rename(call.arguments))
         if isinstance(fitted, list):
             faults = "\n".join(f"- {fault}" for fault in fitted)
             return Problem(f"{call.name} was not run: its arguments do not fit\n{faults}")
-        return fitted
+        return shown.restore(fitted)
 
     async def run(self, call: ToolCall, ctx: ToolContext, hooks: RunHooks = NO_HOOKS) -> ToolResult:
         """Run one call to its result. Whatever a tool raises becomes an error result, never a traceback.
@@ -204,6 +230,19 @@ class ToolBox:
         if len(text) <= tool.max_result_chars:
             return text or "(no output)"
         return shorten(text, tool.max_result_chars, hooks.keep(call.id, text))
+
+
+_PREPARED: WeakKeyDictionary[Tool, PreparedSchema] = WeakKeyDictionary()
+
+
+def _prepared(tool: Tool) -> PreparedSchema:
+    """The tool's schema as it is sent; worked out once for all agents that have it."""
+    found = _PREPARED.get(tool)
+    if found is None:
+        from runtime.wire.schemas import prepare
+
+        found = _PREPARED[tool] = prepare(tool.parameters)
+    return found
 
 
 def is_transient(error: BaseException) -> bool:

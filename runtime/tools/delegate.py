@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from runtime.definitions import Definition
 
 PREFIX = "delegate_to_"
+LONGEST = 64
+"""Characters a provider takes in a tool's name."""
+
+
+def tool_name(prefix: str, agent: str) -> str:
+    """The tool through which an agent is reached: `prefix` and its name, cut and marked where that is too long."""
+    name = f"{prefix}{agent}"
+    if len(name) <= LONGEST:
+        return name
+    from runtime.wire.names import exposed_name
+
+    return exposed_name(prefix.rstrip("_"), agent)
 
 
 def delegate_tool(parent: Agent, child: Definition) -> Tool:
@@ -28,16 +40,17 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
     async def run(ctx: ToolContext, task: str) -> Output:
         return await parent.family.ask(child.name, task, ctx.call_id)
 
+    name = tool_name(PREFIX, child.name)
     when = f" {child.when_to_use}" if child.when_to_use else ""
     return Tool(
-        name=f"{PREFIX}{child.name}",
+        name=name,
         description=f"{child.description}{when} Gives back its report. A new call starts with an empty memory.",
         parameters=task_schema(),
         run=run,
         effects="idempotent",
         progress=False,
         delegates=True,
-        subject=parent.family.subject(child.name, f"{PREFIX}{child.name}"),
+        subject=parent.family.subject(child.name, name),
     )
 
 

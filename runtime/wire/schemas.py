@@ -43,6 +43,13 @@ class PreparedSchema:
     why: str = ""
     keys: Mapping[str, str] = attrs.field(factory=dict[str, str])
 
+    def rename(self, arguments: JsonObject) -> JsonObject:
+        """Arguments under the names that are sent, whichever of the two they come under."""
+        if not self.keys:
+            return arguments
+        sent = {key: name for name, key in self.keys.items()}
+        return {sent.get(key, key): value for key, value in arguments.items()}
+
     def restore(self, arguments: JsonObject) -> JsonObject:
         """Arguments under the tool's own names."""
         if not self.keys:
