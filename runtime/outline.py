@@ -102,6 +102,8 @@ def outline(options: RunOptions, given: Iterable[str] = ()) -> Outline:
     """
     if not options.workspace.is_dir():
         raise UsageError(f"the workspace {options.workspace} is no folder")
+    if not os.fsencode(options.workspace.resolve()).decode("utf-8", "ignore") == str(options.workspace.resolve()):
+        raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)
     cast = find(options.workspace)
     root = cast.get(options.agent)

@@ -9,6 +9,7 @@ from runtime.errors import UsageError
 from runtime.journal import index
 from runtime.journal.folder import open_state
 
+from .streams import as_text
 from .visible import one_line
 from .which import find
 
@@ -18,7 +19,7 @@ LONGEST = 40
 def run(arguments: argparse.Namespace) -> int:
     """Raises UsageError for an unknown run and a name that is none or taken."""
     state = open_state(arguments.state)
-    name = " ".join(arguments.name.split())
+    name = " ".join(as_text(arguments.name).split())
     if not name or len(name) > LONGEST or one_line(name, LONGEST) != name:
         raise UsageError(f"a name is one line of 1 to {LONGEST} characters")
     folder = find(state, arguments.run)

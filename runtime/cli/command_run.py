@@ -12,6 +12,7 @@ from runtime.known import ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
 from runtime.outline import RunOptions, outline
 
+from .streams import as_text
 from .visible import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     agent, task = _who_and_what(arguments.words, workspace)
     options = RunOptions(
         agent=agent,
-        task=task,
+        task=as_text(task),
         model=ModelFlags(arguments.model, arguments.base_url, arguments.wire),
         workspace=workspace,
         limits=flag_limits(arguments),

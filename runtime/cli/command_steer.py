@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.journal.folder import open_state
 
+from .streams import as_text
 from .which import find
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def _command(arguments: argparse.Namespace) -> Command:
         case "approve":
             return Approve(id=arguments.id, by="you")
         case "deny":
-            return Deny(id=arguments.id, why=arguments.why or "", by="you")
+            return Deny(id=arguments.id, why=as_text(arguments.why or ""), by="you")
         case "say":
-            return Say(text=arguments.text, actor=arguments.actor, interrupt=arguments.interrupt, by="you")
+            return Say(text=as_text(arguments.text), actor=arguments.actor, interrupt=arguments.interrupt, by="you")
         case "hold":
             return Hold(actor=arguments.actor, by="you")
         case "continue":

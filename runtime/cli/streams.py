@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 
+_UNDECODED = re.compile("[\udc80-\udcff]")
 _STAND_INS = {
     "●": "*", "✓": "+", "■": "#", "✗": "x", "⚠": "!", "├": "|", "└": "`", "│": "|", "…": "...", "→": "->",
     "“": '"', "”": '"', "·": "-",
@@ -23,6 +25,11 @@ def prepare() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=errors)
+
+
+def as_text(word: str) -> str:
+    """A word of the command line as text: in a locale without UTF-8 its bytes came in undecoded."""
+    return os.fsencode(word).decode("utf-8", "replace") if _UNDECODED.search(word) else word
 
 
 def silence_stdout() -> None:

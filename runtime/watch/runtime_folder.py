@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,5 +54,7 @@ def _places(env: Mapping[str, str]) -> list[Path]:
     places: list[Path] = []
     if (xdg := env.get("XDG_RUNTIME_DIR")) and Path(xdg).is_absolute():
         places.append(Path(xdg) / "elenco")
-    places += [Path(root) / f"elenco-{os.getuid()}" for root in dict.fromkeys((tempfile.gettempdir(), "/tmp"))]
+    # Not tempfile.gettempdir(): it writes a file to find out, and nothing is written here that nobody asked for.
+    roots = [root for root in (env.get("TMPDIR", ""), "/tmp") if Path(root).is_absolute()]
+    places += [Path(root) / f"elenco-{os.getuid()}" for root in dict.fromkeys(roots)]
     return places

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,9 +16,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from runtime.journal.folder import RunFolder, State
+from runtime.journal.read import RunReader
+from runtime.watch.lines import line
+
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Start: TypeAlias = Callable[..., subprocess.Popen[str]]
 Answer: TypeAlias = tuple[int, Mapping[str, str], Sequence[bytes], bool]
+Record: TypeAlias = Callable[[str], list[dict[str, Any]]]
+Until: TypeAlias = Callable[..., str]
 Serve: TypeAlias = Callable[..., tuple[str, list[Any]]]
 
 COMMAND = [str(Path(sys.executable).with_name("elenco"))]
@@ -144,6 +151,33 @@ def script(place: Path) -> Callable[[str], str]:
         return f"scripted/{file}"
 
     return write
+
+
+def events_of(folder: RunFolder) -> list[dict[str, Any]]:
+    with RunReader(folder) as reader:
+        return [json.loads(line(record, folder.id)) for record in reader.records()]
+
+
+@pytest.fixture
+def record(place: Path) -> Record:
+    """The kept events of a run, as lines of the log stream, read without a further process."""
+    return lambda run: events_of(State(place / "state").run(run))
+
+
+@pytest.fixture
+def until(place: Path) -> Until:
+    """Wait until the newest run has so many events of a type on record; gives its id."""
+
+    def wait(type: str, count: int = 1) -> str:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            runs = sorted((place / "state" / "runs").glob("*"), key=lambda path: path.stat().st_mtime)
+            if runs and sum(event["type"] == type for event in events_of(RunFolder(runs[-1]))) >= count:
+                return runs[-1].name
+            time.sleep(0.02)
+        raise AssertionError(f"no {type}")
+
+    return wait
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +14,8 @@ import pytest
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 Script: TypeAlias = Callable[[str], str]
+Record: TypeAlias = Callable[[str], list[dict[str, Any]]]
+Until: TypeAlias = Callable[..., str]
 
 TEAM = """
 coordinator:
@@ -57,30 +58,8 @@ def run_id(stderr: str) -> str:
     return found[1]
 
 
-def first_run(elenco: Run, state: str = "running", patience: float = 20) -> str:
-    """The id of the newest run once it is in that state."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        rows = [json.loads(line) for line in elenco("runs", "--json").stdout.splitlines()]
-        if rows and rows[0]["state"] == state:
-            return str(rows[0]["id"])
-        time.sleep(0.05)
-    raise AssertionError(f"no run became {state}")
-
-
-def until(elenco: Run, run: str, type: str, patience: float = 20) -> list[dict[str, Any]]:
-    """The run's events once one of that type is on record."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        found = [json.loads(line) for line in elenco("tail", run, "--json").stdout.splitlines()]
-        if any(event["type"] == type for event in found):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"no {type} in {run}")
-
-
-def types(elenco: Run, run: str) -> list[str]:
-    return [json.loads(line)["type"] for line in elenco("tail", run, "--json").stdout.splitlines()]
+def types(events: list[dict[str, Any]]) -> list[str]:
+    return [event["type"] for event in events]
 
 
 # --- delegation and ends -----------------------------------------------------------------------------------------
@@ -178,7 +157,9 @@ def waiting(elenco: Run, script: Script) -> str:
     return run
 
 
-def test_approval_from_another_process_lets_a_resumed_run_write(elenco: Run, waiting: str, place: Path) -> None:
+def test_approval_from_another_process_lets_a_resumed_run_write(
+    elenco: Run, waiting: str, place: Path, record: Record
+) -> None:
     """approve, then resume: the file is written once, and the list shows first that it waits, then that it ended."""
     assert "waiting: a1" in elenco("runs").stdout
     assert f"elenco approve {waiting} a1" in elenco("runs").stderr
@@ -189,7 +170,7 @@ def test_approval_from_another_process_lets_a_resumed_run_write(elenco: Run, wai
     done = elenco("resume", waiting)
     assert (0, "written\n") == (done.returncode, done.stdout)
     assert "hi\n" == (place / "ws" / "notes.md").read_text()
-    assert 1 == types(elenco, waiting).count("tool.started")
+    assert 1 == types(record(waiting)).count("tool.started")
 
 
 def test_denial_reaches_the_model_with_its_reason(elenco: Run, waiting: str, place: Path) -> None:
@@ -201,12 +182,12 @@ def test_denial_reaches_the_model_with_its_reason(elenco: Run, waiting: str, pla
     assert "refused by you: use docs/ instead" in page
 
 
-def test_undecided_run_waits_again(elenco: Run, waiting: str) -> None:
+def test_undecided_run_waits_again(elenco: Run, waiting: str, record: Record) -> None:
     """Resumed without a decision, it asks the same question again and leaves with exit 4."""
     again = elenco("resume", waiting)
     assert 4 == again.returncode
     assert f"waiting: a1 (coordinator, write_file)   elenco approve {waiting} a1" in again.stderr
-    assert 1 == types(elenco, waiting).count("approval.requested")
+    assert 1 == types(record(waiting)).count("approval.requested")
 
 
 def test_message_to_a_waiting_run_is_kept_for_its_next_process(elenco: Run, waiting: str) -> None:
@@ -245,12 +226,14 @@ def test_plan_mode_changes_nothing(elenco: Run, script: Script, place: Path) -> 
 # --- other processes ---------------------------------------------------------------------------------------------
 
 
-def test_other_processes_watch_speak_to_and_cancel_a_live_run(elenco: Run, start: Start, script: Script) -> None:
+def test_other_processes_watch_speak_to_and_cancel_a_live_run(
+    elenco: Run, start: Start, script: Script, record: Record, until: Until
+) -> None:
     """tail --follow sees every kept event once, say reaches the agent, cancel ends it with 130 and a report."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = first_run(elenco)
+    run = until("actor.started")
     follower = start("tail", run, "--follow", "--json")
-    until(elenco, run, "tool.finished")
+    until("tool.finished")
     told = elenco("say", run, "Hurry", "--interrupt")
     assert (0, "told the root agent; it reads it at its next step\n") == (told.returncode, told.stderr)
     refused = elenco("resume", run)
@@ -264,7 +247,7 @@ def test_other_processes_watch_speak_to_and_cancel_a_live_run(elenco: Run, start
     followed = [json.loads(line) for line in lines.splitlines()]
     kept = [event for event in followed if "seq" in event]
     assert 0 == follower.returncode
-    assert kept == [json.loads(line) for line in elenco("tail", run, "--json").stdout.splitlines()]
+    assert kept == record(run)
     assert list(range(1, len(kept) + 1)) == [event["seq"] for event in kept]
     assert ("run.finished", "cancelled") == (kept[-1]["type"], kept[-1]["report"]["status"])
     assert [("Hurry", True)] == [
@@ -274,24 +257,25 @@ def test_other_processes_watch_speak_to_and_cancel_a_live_run(elenco: Run, start
     ]
 
 
-def test_live_run_is_held_and_goes_on(elenco: Run, start: Start, script: Script) -> None:
+def test_live_run_is_held_and_goes_on(elenco: Run, start: Start, script: Script, until: Until) -> None:
     """hold stops it before its next step, continue lets it end as ever."""
     model = script("coordinator:\n  - {stall: 1, calls: [{name: list_files}]}\n  - text: ok\n")
     process = start("run", "Wait", "--model", model)
-    run = first_run(elenco)
+    run = until("model.requested")
     assert 0 == elenco("hold", run).returncode
-    assert run == first_run(elenco, "held")
+    assert run == until("actor.held")
+    assert " held " in elenco("runs").stdout
     assert 0 == elenco("continue", run).returncode
     assert "ok\n" == process.communicate(timeout=20)[0]
     assert 0 == process.returncode
 
 
-def test_approval_reaches_a_live_run(elenco: Run, start: Start, script: Script, place: Path) -> None:
+def test_approval_reaches_a_live_run(elenco: Run, start: Start, script: Script, place: Path, until: Until) -> None:
     """A run that waits with another actor at work is decided from another terminal, and goes on by itself."""
     model = script(
         "coordinator:\n  - calls: [{name: delegate_to_researcher, arguments: {task: x}},"
         " {name: delegate_to_scribe, arguments: {task: x}}]\n  - text: ok\n"
-        "researcher:\n  - {stall: 3, text: slow}\n"
+        "researcher:\n  - {stall: 2, text: slow}\n"
         "scribe:\n  - calls: [{name: write_file, arguments: {path: notes.md, content: hi}}]\n  - text: wrote\n"
     )
     agents = place / "ws" / "agents"
@@ -301,15 +285,14 @@ def test_approval_reaches_a_live_run(elenco: Run, start: Start, script: Script, 
         "---\nname: coordinator\ndescription: x\ntools: []\nsubagents: [researcher, scribe]\n---\nLead.\n"
     )
     process = start("run", "Write", "--model", model)
-    run = first_run(elenco)
-    until(elenco, run, "approval.requested")
+    run = until("approval.requested")
     approved = elenco("approve", run, "a1")
     assert (0, "approved a1\n") == (approved.returncode, approved.stderr)
     assert "ok\n" == process.communicate(timeout=20)[0]
     assert "hi" == (place / "ws" / "notes.md").read_text()
 
 
-def test_of_two_that_resume_a_run_one_wins(elenco: Run, start: Start, waiting: str) -> None:
+def test_of_two_that_resume_a_run_one_wins(elenco: Run, start: Start, waiting: str, record: Record) -> None:
     """Two processes take the same run over at once: one works on it, the other is told that it is owned."""
     elenco("approve", waiting, "a1")
     both = [start("resume", waiting) for _ in range(2)]
@@ -321,7 +304,7 @@ def test_of_two_that_resume_a_run_one_wins(elenco: Run, start: Start, waiting: s
     assert "written\n" == winner[0]
     assert ("", 1) == (loser[0], len(loser[1].rstrip().split("\n")))
     assert re.search("owned by|is live in|is completed", loser[1])
-    assert 1 == types(elenco, waiting).count("tool.started")
+    assert 1 == types(record(waiting)).count("tool.started")
 
 
 def test_names_stand_for_ids_and_deleted_runs_are_gone(elenco: Run, waiting: str, place: Path) -> None:
@@ -336,10 +319,10 @@ def test_names_stand_for_ids_and_deleted_runs_are_gone(elenco: Run, waiting: str
     assert 2 == elenco("delete", waiting).returncode
 
 
-def test_live_run_is_not_deleted(elenco: Run, start: Start, script: Script) -> None:
+def test_live_run_is_not_deleted(elenco: Run, start: Start, script: Script, until: Until) -> None:
     """delete refuses a run that a process owns."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = first_run(elenco)
+    run = until("model.requested")
     refused = elenco("delete", run)
     assert 1 == refused.returncode
     assert "owned by process" in refused.stderr

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,6 +15,8 @@ import pytest
 Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 Script: TypeAlias = Callable[[str], str]
+Record: TypeAlias = Callable[[str], list[dict[str, Any]]]
+Until: TypeAlias = Callable[..., str]
 
 SLOW = """
 coordinator:
@@ -26,34 +27,19 @@ writer:
 """
 
 
-def running(elenco: Run, kind: str = "actor.started", count: int = 2) -> str:
-    """The id of the one run, once so many events of a kind are on record."""
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        rows = [json.loads(line) for line in elenco("runs", "--json").stdout.splitlines()]
-        if rows and sum(event["type"] == kind for event in record(elenco, rows[0]["id"])) >= count:
-            return str(rows[0]["id"])
-        time.sleep(0.05)
-    raise AssertionError("the run did not begin")
-
-
-def record(elenco: Run, run: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in elenco("tail", run, "--json").stdout.splitlines()]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_first_signal_cancels_with_a_report_on_record(
-    elenco: Run, start: Start, script: Script, place: Path, number: signal.Signals
+    start: Start, script: Script, place: Path, record: Record, until: Until, number: signal.Signals
 ) -> None:
     """One signal: exit 130, the partial answer, a cancelled report for every actor, no socket left."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = running(elenco)
+    run = until("actor.started", 2)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=20)
     assert (130, "Partial answer (cancelled):\nbegun\n") == (process.returncode, stdout)
     assert f"run {run}   go on: elenco resume {run}" in stderr
     assert "Traceback" not in stderr
-    events = record(elenco, run)
+    events = record(run)
     ended = {event["actor"]: event["report"]["status"] for event in events if event["type"] == "actor.finished"}
     assert {"coordinator": "cancelled", "coordinator/writer-1": "cancelled"} == ended
     assert "cancelled" == events[-1]["report"]["status"]
@@ -61,10 +47,10 @@ def test_first_signal_cancels_with_a_report_on_record(
     assert not (place / "state" / "runs" / run / "control.json").exists()
 
 
-def test_second_signal_ends_the_process_at_once(elenco: Run, start: Start, script: Script) -> None:
+def test_second_signal_ends_the_process_at_once(start: Start, script: Script, record: Record, until: Until) -> None:
     """Two signals in a row: exit 130 now, without a traceback; the run can be taken up from its record."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = running(elenco)
+    run = until("actor.started", 2)
     os.kill(process.pid, signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
@@ -72,13 +58,15 @@ def test_second_signal_ends_the_process_at_once(elenco: Run, start: Start, scrip
     _, stderr = process.communicate(timeout=20)
     assert 130 == process.returncode
     assert "Traceback" not in stderr
-    assert [event["seq"] for event in record(elenco, run)] == list(range(1, len(record(elenco, run)) + 1))
+    assert [event["seq"] for event in record(run)] == list(range(1, len(record(run)) + 1))
 
 
-def test_killed_run_is_interrupted_and_goes_on(elenco: Run, start: Start, script: Script, place: Path) -> None:
+def test_killed_run_is_interrupted_and_goes_on(
+    elenco: Run, start: Start, script: Script, place: Path, until: Until
+) -> None:
     """kill -9: the list says interrupted, and resume brings it to its end."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = running(elenco)
+    run = until("actor.started", 2)
     process.kill()
     process.wait(timeout=20)
     assert "interrupted" in elenco("runs").stdout
@@ -92,10 +80,10 @@ def test_killed_run_is_interrupted_and_goes_on(elenco: Run, start: Start, script
     assert (0, "late\n") == (done.returncode, done.stdout)
 
 
-def test_reader_of_json_that_leaves_cancels_the_run(elenco: Run, start: Start, script: Script) -> None:
+def test_reader_of_json_that_leaves_cancels_the_run(elenco: Run, start: Start, script: Script, until: Until) -> None:
     """`run --json | head -1`: the run does not go on for nobody."""
-    process = start("run", "Wait", "--json", "--model", script(SLOW.replace("60", "3")))
-    running(elenco, count=1)
+    process = start("run", "Wait", "--json", "--model", script(SLOW.replace("60", "1")))
+    until("actor.started")
     assert process.stdout is not None
     assert "run.started" == json.loads(process.stdout.readline())["type"]
     process.stdout.close()
@@ -103,10 +91,10 @@ def test_reader_of_json_that_leaves_cancels_the_run(elenco: Run, start: Start, s
     assert "cancelled" == json.loads(elenco("runs", "--json").stdout)["state"]
 
 
-def test_interrupted_listing_is_no_traceback(elenco: Run, start: Start, script: Script) -> None:
+def test_interrupted_listing_is_no_traceback(start: Start, script: Script, until: Until) -> None:
     """Ctrl-C while following a run ends the follower with 130, quietly, and leaves the run alone."""
     process = start("run", "Wait", "--model", script(SLOW))
-    run = running(elenco)
+    run = until("actor.started", 2)
     follower = start("tail", run, "--follow")
     assert follower.stdout is not None
     assert follower.stdout.readline().startswith("● coordinator")

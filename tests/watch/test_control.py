@@ -6,7 +6,6 @@ import json
 import os
 import random
 import stat
-import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -340,19 +339,17 @@ async def test_sockets_of_killed_processes_are_swept(folder: RunFolder, sockets:
             assert live.control.socket.exists()
 
 
-def test_sockets_have_a_short_private_place(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sockets_have_a_short_private_place(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The runtime folder is used when it is ours and short enough, else a private one under the temporary folder."""
     place = tmp_path_factory.mktemp("r")
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    assert runtime_folder({"XDG_RUNTIME_DIR": str(place)}) == place / "elenco"
+    temporary = {"TMPDIR": str(place)}
+    assert runtime_folder({**temporary, "XDG_RUNTIME_DIR": str(place)}) == place / "elenco"
     for env in ({}, {"XDG_RUNTIME_DIR": str(place / ("x" * 200))}, {"XDG_RUNTIME_DIR": "relative"}):
-        found = runtime_folder(env)
+        found = runtime_folder({**temporary, **env})
         assert found == place / f"elenco-{os.getuid()}"
         assert stat.S_IMODE(found.stat().st_mode) == 0o700
     (place / "elenco").chmod(0o755)
-    assert runtime_folder({"XDG_RUNTIME_DIR": str(place)}) == place / f"elenco-{os.getuid()}"
+    assert runtime_folder({**temporary, "XDG_RUNTIME_DIR": str(place)}) == place / f"elenco-{os.getuid()}"
 
 
 # --- with nobody there -------------------------------------------------------------------------------------------

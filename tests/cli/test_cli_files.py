@@ -1,0 +1,232 @@
+"""Agent files and settings from outside: faults with their place, the starter, what an agent really gets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+GOOD = "---\nname: poet\ndescription: Writes verse.\ntools: [read_file]\n---\nWrite.\n"
+
+
+def agent(place: Path, text: str, name: str = "poet") -> Path:
+    file = place / "ws" / "agents" / f"{name}.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+FAULTS = {
+    "unknown key": (
+        "---\nname: poet\ndescription: x\nmodle: openai/x\n---\nx\n",
+        "agents/poet.md:4:1: unknown key 'modle'; did you mean 'model'?\n   4 | modle: openai/x\n     | ^^^^^\n",
+    ),
+    "no front matter": ("Just write.\n", "agents/poet.md:1:1: an agent file begins with front matter"),
+    "not closed": ("---\nname: poet\n", "agents/poet.md:1:1: an agent file begins with front matter"),
+    "bad yaml": ("---\nname: [poet\n---\nx\n", "agents/poet.md:3:1: not valid YAML: "),
+    "missing": ("---\nname: poet\n---\nx\n", "description missing; an agent file needs both"),
+    "unknown tool": (
+        GOOD.replace("read_file", "read_fil"),
+        "agents/poet.md:4:9: unknown tool 'read_fil'; did you mean 'read_file'?\n"
+        "   4 | tools: [read_fil]\n     |         ^^^^^^^^\n",
+    ),
+    "unknown subagent": (
+        GOOD.replace("tools:", "subagents: [researchr]\ntools:"),
+        "agents/poet.md:4:13: unknown agent 'researchr'; did you mean 'researcher'?\n",
+    ),
+    "unknown provider": (
+        GOOD.replace("tools:", "model: antropic/x\ntools:"),
+        "agents/poet.md:4:8: unknown provider 'antropic' in agents/poet.md; did you mean 'anthropic'?",
+    ),
+    "bad rule": (
+        GOOD.replace("tools:", 'permissions: {deny: ["write_file(x"]}\ntools:'),
+        "agents/poet.md:4:22: rule 'write_file(x': the closing ')' is missing\n",
+    ),
+    "bad guard": (GOOD.replace("tools:", "loops: {nudge: 9, block: 2}\ntools:"), "agents/poet.md:4:8: "),
+    "wrong type": (GOOD.replace("tools:", "max_steps: many\ntools:"), "agents/poet.md:4:12: max_steps: expected a"),
+    "control characters": (
+        GOOD.replace("tools:", '"mod\\u001ble\x0b": 1\ntools:').replace("\x0b", ""),
+        "agents/poet.md:4:1: unknown key 'mod\\x1ble'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_is_shown_with_its_place(elenco: Run, place: Path, fault: str) -> None:
+    """check prints every fault on stdout, the line and a caret below it, and exits with 2."""
+    content, expected = FAULTS[fault]
+    agent(place, content)
+    checked = elenco("check")
+    assert (2, True) == (checked.returncode, expected in checked.stdout), checked.stdout
+    assert "1 file checked: 1 fault" in checked.stderr
+    assert "\x1b" not in checked.stdout
+
+
+@pytest.mark.parametrize("fault", ["unknown key", "unknown tool", "unknown provider", "bad rule"])
+def test_run_refuses_a_faulty_agent_in_the_same_words(elenco: Run, place: Path, fault: str) -> None:
+    """run tells the fault as check does, on stderr in at most four lines, and starts nothing."""
+    content, expected = FAULTS[fault]
+    agent(place, content)
+    refused = elenco("run", "poet", "Write")
+    assert (2, "", True) == (refused.returncode, refused.stdout, expected in refused.stderr), refused.stderr
+    assert "\n1 fault; nothing was started (elenco check)\n" in refused.stderr
+    assert len(refused.stderr.split("\n")) <= 5
+
+
+def test_all_faults_of_all_files_are_listed_in_order(elenco: Run, place: Path) -> None:
+    """Two agent files and the settings, each with faults: check lists them all, by file and line, warnings as such."""
+    agent(place, "---\nname: a\ndescription: x\nbad: 1\nworse: 2\n---\nx\n", "a")
+    agent(place, "---\nname: b\ndescription: x\n---\nx\n", "b")
+    (place / "ws" / "elenco.yaml").write_text(
+        "model: opnai/x\npermissions: {allow: ['shell(']}\nmodels: {x: {input: 1}}\nlimit: {}\n"
+    )
+    done = elenco("check")
+    heads = [line.split(" ")[0] for line in done.stdout.split("\n") if ":" in line and not line.startswith(" ")]
+    assert ["agents/a.md:4:1:", "agents/a.md:5:1:", "agents/b.md:2:1:", "elenco.yaml:4:1:"] == heads
+    assert "agents/b.md:2:1: warning: no key 'tools': this agent gets no tools" in done.stdout
+    (place / "ws" / "elenco.yaml").write_text(
+        "model: opnai/x\npermissions: {allow: ['shell(']}\nmodels: {x: {input: 1}}\n"
+    )
+    done = elenco("check", "elenco.yaml")
+    heads = [line.split(" ")[0] for line in done.stdout.split("\n") if line.startswith("elenco.yaml")]
+    assert ["elenco.yaml:1:8:", "elenco.yaml:2:23:", "elenco.yaml:3:10:"] == heads
+    assert 2 == done.returncode
+
+
+def test_warnings_alone_are_no_reason_to_fail(elenco: Run, place: Path) -> None:
+    """A file without tools is a warning; check exits with 0."""
+    agent(place, "---\nname: b\ndescription: x\n---\nx\n", "b")
+    done = elenco("check", "agents")
+    assert (0, "1 file checked: 1 warning\n") == (done.returncode, done.stderr)
+
+
+def test_key_that_is_missing_is_no_fault_of_the_file(elenco: Run, place: Path) -> None:
+    """check tells that a key is missing and calls the file good: the key may be set where it runs."""
+    agent(place, GOOD.replace("tools:", "model: anthropic/claude-x\ntools:"))
+    done = elenco("check")
+    assert (0, "") == (done.returncode, done.stdout)
+    assert "agents/poet.md: no key for anthropic: export ANTHROPIC_API_KEY=…" in done.stderr
+
+
+def test_file_that_cannot_be_read_is_a_fault_not_a_gap(elenco: Run, place: Path) -> None:
+    """Bytes that are no UTF-8 text are told with their line, by check and by run."""
+    agent(place, GOOD).write_bytes(GOOD.encode() + b"\xff\n")
+    assert "agents/poet.md:7:1: not UTF-8 text; save the file as UTF-8" in elenco("check").stdout
+    assert "agents/poet.md:7:1: not UTF-8 text" in elenco("run", "poet", "x").stderr
+
+
+def test_faulty_agent_nobody_asked_for_stops_nothing(elenco: Run, place: Path) -> None:
+    """Another file's fault does not keep a run from its own agents; the list tells of it."""
+    agent(place, "nothing")
+    assert 0 == elenco("run", "How are words split?", "--quiet").returncode
+    assert "✗ 1 fault: elenco check" in elenco("agents").stdout
+
+
+def test_faulty_settings_stop_every_run(elenco: Run, place: Path) -> None:
+    """Settings with a fault are never ignored: permissions could fall away unseen."""
+    (place / "ws" / "elenco.yaml").write_text("permissons: {deny: [write_file]}\n")
+    done = elenco("run", "x")
+    assert 2 == done.returncode
+    assert "elenco.yaml:1:1: unknown key 'permissons'; did you mean 'permissions'?\n" in done.stderr
+    assert "  model    unknown   the settings have a fault: elenco check" in elenco(state=False).stdout
+
+
+def test_agents_lists_everybody_with_their_origin(elenco: Run, place: Path) -> None:
+    """The list has own and shipped agents; one that is covered by another of its name is told."""
+    agent(place, GOOD.replace("poet", "writer"), "mine")
+    done = elenco("agents")
+    assert 0 == done.returncode
+    rows = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[1:]}
+    assert ("agents/mine.md", "shipped:agents/researcher.md") == (rows["writer"], rows["researcher"])
+    assert "not used: shipped:agents/writer.md, for agents/mine.md comes first" in done.stderr
+    data = [json.loads(line) for line in elenco("agents", "--json").stdout.splitlines()]
+    assert ("workspace", ["read_file"]) == (data[0]["from"], data[0]["tools"])
+
+
+def test_tools_tells_what_an_agent_really_gets(elenco: Run, place: Path) -> None:
+    """Per tool: what becomes of a call, by which rule, patterns on it, and what changes below a stricter parent."""
+    agent(place, GOOD.replace("[read_file]", "[read_file, write_file]\npermissions: {allow: [write_file(docs/**)]}"))
+    agent(
+        place,
+        "---\nname: boss\ndescription: x\ntools: []\nsubagents: [poet]\npermissions: {deny: [read_file]}\n---\nx\n",
+        "boss",
+    )
+    done = elenco("tools", "--agent", "poet", "--deny", "write_file(secret/**)")
+    assert 0 == done.returncode
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "read_file none runs reads inside the workspace (built-in)" in lines
+    assert "is refused under boss: deny: read_file (ceiling: agents/boss.md)" in lines
+    assert "write_file idempotent asks everything else asks (built-in)" in lines
+    assert "but deny: write_file(secret/**) flag" in lines
+    assert "but allow: write_file(docs/**) agents/poet.md" in lines
+    verdicts = {
+        each["name"]: each["verdict"]
+        for each in map(json.loads, elenco("tools", "--agent", "poet", "--yes", "--json").stdout.splitlines())
+    }
+    assert {"read_file": "allow", "write_file": "allow", "read_result": "allow"} == verdicts
+    assert "plan" not in elenco("tools", "--agent", "poet").stdout
+    assert "is refused nothing is changed while planning" in " ".join(
+        elenco("tools", "--agent", "poet", "--mode", "plan").stdout.split()
+    )
+
+
+def test_tools_alone_lists_all_of_them(elenco: Run) -> None:
+    """Without an agent: every tool, what it may change, what it is for."""
+    done = elenco("tools")
+    assert {"read_file", "write_file", "search_passages", "delegate_to_AGENT"} <= {
+        line.split()[0] for line in done.stdout.splitlines()
+    }
+
+
+def test_init_makes_a_starter_that_works_and_never_overwrites(elenco: Run, place: Path) -> None:
+    """init writes an agent and settings without a fault; a second init keeps what is there."""
+    first = elenco("init", "cast")
+    assert 0 == first.returncode
+    assert "next: cd cast && elenco run hello" in first.stderr
+    checked = elenco("check", cwd=place / "ws" / "cast")
+    assert (0, "2 files checked: no fault\n") == (checked.returncode, checked.stderr)
+    asked = elenco("run", "hello", "How are words split?", "--quiet", "--workspace", str(place / "ws" / "cast"))
+    assert 0 == asked.returncode, asked.stderr
+    (place / "ws" / "cast" / "elenco.yaml").write_text("limits: {max_steps: 5}\n")
+    second = elenco("init", "cast")
+    assert (0, 2) == (second.returncode, second.stderr.count("(it was there)"))
+    assert "limits: {max_steps: 5}\n" == (place / "ws" / "cast" / "elenco.yaml").read_text()
+
+
+def test_doctor_groups_its_findings_and_says_what_it_did_not_look_at(elenco: Run, place: Path) -> None:
+    """doctor names Python, state, model, terminal and confinement, how to connect a model, and its own limits."""
+    done = elenco("doctor")
+    assert (0, "") == (done.returncode, done.stderr)
+    for words in (
+        "Python      ✓ ",
+        "State       ✓ ",
+        "Model       ⚠ none configured",
+        "Terminal    ⚠ ",
+        "Confinement ",
+    ):
+        assert f"\n{words}" in f"\n{done.stdout}"
+    assert "connect one: export ANTHROPIC_API_KEY=…" in done.stdout
+    assert "\nNot looked at: " in done.stdout
+    assert [] == list((place / "state").iterdir())
+    bad = elenco("doctor", "--state", "parse.py/state", state=False)
+    assert 1 == bad.returncode
+    assert f"✗ {place}/ws/parse.py/state cannot be written" in bad.stdout
+
+
+def test_debug_answers_line_by_line(elenco: Run) -> None:
+    """debug reads JSON lines and answers each, in order; an unusable line is exit 2."""
+    cases = '{"id": "a", "schema": {"type": "object"}}\n{"id": "b", "schema_text": "{"}\n'
+    done = elenco("debug", "schema", input=cases)
+    assert 0 == done.returncode
+    assert ["a", "b"] == [json.loads(line)["id"] for line in done.stdout.splitlines()]
+    step = '{"i": 0, "agent": "a", "at": 0, "calls": []}\n'
+    assert "ok\nok\n" == elenco("debug", "guard", input=step * 2).stdout
+    assert 2 == elenco("debug", "guard", input="nonsense\n").returncode
+    assert os.linesep == "\n"

@@ -1,0 +1,203 @@
+"""Odd surroundings: locales, folders that cannot be read or written, full disks, newer databases, closed streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+Script: TypeAlias = Callable[[str], str]
+
+SAYS = "coordinator:\n  - text: 'Größe “ok” ✓ → 道'\n"
+
+
+def run_id(stderr: str) -> str:
+    found = re.search(r"^run (\w+) ", stderr, re.MULTILINE)
+    assert found is not None, stderr
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("env", "answer", "mark"),
+    [
+        ({"LC_ALL": "C"}, "Größe “ok” ✓ → 道\n", "● coordinator"),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, 'Gr??e "ok" + -> ?\n', "* coordinator"),
+        ({"PYTHONIOENCODING": "iso-8859-1"}, 'Gr\udcf6\udcdfe "ok" + -> ?\n', "* coordinator"),
+        ({"PYTHONIOENCODING": "ascii"}, 'Gr??e "ok" + -> ?\n', "* coordinator"),
+    ],
+)
+def test_any_locale_will_do(elenco: Run, script: Script, env: dict[str, str], answer: str, mark: str) -> None:
+    """Under C and other locales than UTF-8 a run ends as ever; what cannot be shown gets a stand-in."""
+    done = elenco("run", "Größe?", "--model", script(SAYS), env=env)
+    assert 0 == done.returncode, done.stderr
+    assert mark in done.stderr
+    assert "Traceback" not in done.stderr
+    assert answer == done.stdout
+
+
+def test_workspace_that_cannot_be_written_is_read_all_the_same(elenco: Run, place: Path) -> None:
+    """Offline over a read-only workspace: the same answer, nothing tried to be written."""
+    folders = [place / "ws", place / "ws" / "docs"]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        done = elenco("run", "How are words split?", "--quiet")
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "parse.py" in done.stdout
+
+
+def test_folder_whose_name_is_no_text_is_refused(elenco: Run, place: Path) -> None:
+    """A workspace path that no record could hold as text is told in one line."""
+    folder = os.fsencode(place) + b"/\xff"
+    os.mkdir(folder)
+    done = elenco("run", "x", "--workspace", os.fsdecode(folder))
+    assert (2, 1) == (done.returncode, done.stderr.count("\n"))
+    assert "is no UTF-8 text" in done.stderr
+
+
+def test_empty_workspace_finds_nothing_and_says_how_to_connect(elenco: Run, place: Path) -> None:
+    """A folder without files: completed, "Nothing found"."""
+    (place / "empty").mkdir()
+    done = elenco("run", "How are words split?", "--workspace", str(place / "empty"))
+    assert 0 == done.returncode
+    assert "Nothing found" in done.stdout
+
+
+@pytest.mark.parametrize("state", ["parse.py", "parse.py/below"])
+def test_state_folder_that_cannot_be_used_is_told(elenco: Run, state: str) -> None:
+    """A file in the place of the state folder: one line that names it and the flag, exit 1."""
+    done = elenco("run", "x", "--state", state, state=False)
+    assert (1, "") == (done.returncode, done.stdout)
+    assert re.fullmatch(r"error: cannot use the state folder .*parse\.py.*; choose another: --state\n", done.stderr)
+
+
+def test_without_a_home_runs_are_kept_and_it_is_said_where(elenco: Run, place: Path) -> None:
+    """HOME that cannot be used: the record goes to a private temporary folder, and stderr says so."""
+    temporary = place / "tmp"
+    temporary.mkdir()
+    env = {"HOME": str(place / "ws" / "parse.py"), "TMPDIR": str(temporary)}
+    done = elenco("run", "How are words split?", state=False, env=env)
+    assert 0 == done.returncode, done.stderr
+    assert f"runs are kept in {temporary}/elenco-state-{os.getuid()}, which a restart may empty" in done.stderr
+
+
+def test_database_of_a_newer_version_is_refused_not_damaged(elenco: Run, script: Script, place: Path) -> None:
+    """A run written by a newer Elenco: show and resume say so with exit 1, and leave it as it is."""
+    run = run_id(elenco("run", "x", "--model", script(SAYS)).stderr)
+    database = place / "state" / "runs" / run / "journal.db"
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA user_version = 99")
+    connection.commit()
+    connection.close()
+    for words in (("show", run), ("resume", run), ("tail", run)):
+        done = elenco(*words)
+        assert (1, "") == (done.returncode, done.stdout)
+        assert re.search("version 99.*update Elenco", done.stderr)
+        assert 1 == done.stderr.count("\n")
+
+
+def test_index_of_a_newer_version_is_refused(elenco: Run, script: Script, place: Path) -> None:
+    """The same for the list of runs; the first screen leaves it out."""
+    elenco("run", "x", "--model", script(SAYS))
+    connection = sqlite3.connect(place / "state" / "index.db")
+    connection.execute("PRAGMA user_version = 99")
+    connection.commit()
+    connection.close()
+    assert "update Elenco" in elenco("runs").stderr
+    screen = elenco(env={"ELENCO_STATE": str(place / "state")})
+    assert (0, "") == (screen.returncode, screen.stderr)
+
+
+def test_full_disk_stops_the_run_with_one_line(elenco: Run, script: Script) -> None:
+    """When the journal cannot be written any more the run stops: exit 1, one line that says why, no traceback."""
+    model = script(
+        "coordinator:\n  - repeat: 200\n    text: "
+        + "w" * 3000
+        + "\n    calls: [{name: list_files, arguments: {path: .}}]\n"
+    )
+    limited = ("sh", "-c", 'ulimit -f 300; exec "$@"', "sh")
+    done = elenco("run", "x", "--model", model, "--quiet", before=limited)
+    assert (1, "") == (done.returncode, done.stdout)
+    assert re.fullmatch(r"error: .*\n", done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams_are_no_reason_to_fail(elenco: Run, closed: str) -> None:
+    """With standard input, output or error closed, a run still ends with its own exit code."""
+    done = elenco("run", "zyzzyva", before=("sh", "-c", f'exec "$@" {closed}', "sh"), input="")
+    assert 0 == done.returncode
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_output_that_cannot_be_written_is_told(elenco: Run) -> None:
+    """An answer on a full device: the run is on record with its exit code, and stderr says what is missing."""
+    done = elenco("run", "zyzzyva", before=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert 0 == done.returncode
+    assert "error: cannot write the answer: No space left on device" in done.stderr
+    helped = elenco("--help", before=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+    assert (1, "error: No space left on device\n") == (helped.returncode, helped.stderr)
+
+
+def test_reader_that_leaves_changes_no_exit_code(elenco: Run, script: Script) -> None:
+    """`| head -0` on a stopped run: its exit code stays 3."""
+    model = script("coordinator:\n  - repeat: 9\n    text: more\n    calls: [{name: list_files}]\n")
+    done = elenco(
+        *("run", "x", "--model", model, "--max-steps", "2"),
+        before=("bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash"),
+    )
+    assert 3 == done.returncode
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_offline_run_makes_no_connection_and_starts_no_process(elenco: Run, place: Path) -> None:
+    """Seen by the kernel: no connection but to unix sockets, no second process, no file outside the state folder."""
+    log = place / "strace"
+    traced = ("strace", "-f", "-qq", "-e", "trace=connect,execve,openat,rename,mkdir,unlink", "-o", str(log))
+    done = elenco("run", "How are words split?", "--quiet", before=traced, timeout=120)
+    if "ptrace" in done.stderr:
+        pytest.skip("this machine lets nobody trace")
+    assert 0 == done.returncode, done.stderr
+    calls = log.read_text(errors="replace").splitlines()
+    assert [] == [call for call in calls if "connect(" in call and "AF_UNIX" not in call]
+    started = [call for call in calls if "execve(" in call and call.endswith("= 0")]
+    assert len(started) <= 2, started
+    written = [
+        call
+        for call in calls
+        if re.search(r"O_WRONLY|O_RDWR|O_CREAT", call) and not call.endswith("(No such file or directory)")
+    ]
+    allowed = (str(place / "state"), str(place / "rt"), "/dev/null", "/dev/tty", "/proc/", "__pycache__")
+    assert [] == [call for call in written if not any(part in call for part in allowed)]
+
+
+def test_two_hundred_characters_of_state_folder_will_do(elenco: Run, script: Script, place: Path) -> None:
+    """A long path to the state folder keeps neither journal nor control socket from working."""
+    state = place / ("s" * 100) / ("t" * 100)
+    done = elenco("run", "x", "--model", script(SAYS), "--state", str(state), state=False)
+    assert 0 == done.returncode, done.stderr
+    listed = elenco("runs", "--json", "--state", str(state), state=False)
+    assert run_id(done.stderr) == json.loads(listed.stdout)["id"]
+
+
+def test_command_needs_no_checkout(place: Path) -> None:
+    """Started from elsewhere through the interpreter, with an agent folder that is none, it finds the shipped cast."""
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime.cli", "agents"], cwd=place / "home", capture_output=True, text=True, check=False
+    )
+    assert "shipped:agents/coordinator.md" in done.stdout
