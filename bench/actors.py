@@ -1,9 +1,10 @@
 """What an actor costs, in memory while idle and in time per ask, beside Trio's own channels and tasks.
 
-python -m bench.actors
+python -m bench.actors [asks|idle-bare|idle-actors] [--json]
 """
 
 import gc
+import json
 import os
 import subprocess
 import sys
@@ -65,8 +66,8 @@ def resident() -> int:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
-async def asks() -> None:
-    """Time both, one round of each in turn, so that the machine's mood is the same for both."""
+async def asks() -> dict[str, float]:
+    """Microseconds of an ask; one round of each kind in turn, so that the machine's mood is the same for all."""
     async with trio.open_nursery() as nursery, Supervisor() as supervisor:
         send, receive = trio.open_memory_channel[Slot](64)
         nursery.start_soon(bare_task, receive)
@@ -85,14 +86,11 @@ async def asks() -> None:
             ours.append(await microseconds(ref.ask))
             from_actor.append(await inside.ask(ASKS))
         nursery.cancel_scope.cancel()
-    reference = min(bare)
-    print(f"ask, bare Trio channel + event     {reference:8.2f} us")
-    print(f"ask, from outside                  {min(ours):8.2f} us   {min(ours) / reference:.2f}x")
-    print(f"ask, from another actor            {min(from_actor):8.2f} us   {min(from_actor) / reference:.2f}x")
+    return {"ask_bare_us": min(bare), "ask_us": min(ours), "ask_from_actor_us": min(from_actor)}
 
 
-async def idle_bare() -> None:
-    """Ten thousand bare tasks, each after one message."""
+async def idle_bare() -> dict[str, float]:
+    """Kilobytes of ten thousand bare tasks, each after one message."""
     async with trio.open_nursery() as nursery:
         before = resident()
         mailboxes: list[trio.MemorySendChannel[Slot]] = []
@@ -102,12 +100,13 @@ async def idle_bare() -> None:
             mailboxes.append(send)
         for send in mailboxes:
             await bare_ask(send, 1)
-        print(f"idle, bare task with a channel     {(resident() - before) / IDLE / 1024:8.2f} KB")
+        held = (resident() - before) / IDLE / 1024
         nursery.cancel_scope.cancel()
+    return {"idle_bare_kb": held}
 
 
-async def idle_actors() -> None:
-    """Ten thousand actors, each after one message, and the time to stop them in order."""
+async def idle_actors() -> dict[str, float]:
+    """Kilobytes of ten thousand actors, each after one message, and the time to start and to stop them in order."""
     async with Supervisor() as supervisor:
         before = resident()
         began = time.perf_counter()
@@ -117,19 +116,32 @@ async def idle_actors() -> None:
         spawn = (time.perf_counter() - began) / IDLE * 1e6
         for ref in refs:
             await ref.ask(1)
-        print(f"idle, actor                        {(resident() - before) / IDLE / 1024:8.2f} KB")
-        print(f"start, until it serves             {spawn:8.2f} us")
+        held = (resident() - before) / IDLE / 1024
         began = time.perf_counter()
-    print(f"stop, in order                     {(time.perf_counter() - began) / IDLE * 1e6:8.2f} us")
+    return {"idle_kb": held, "start_us": spawn, "stop_us": (time.perf_counter() - began) / IDLE * 1e6}
 
 
 MEASUREMENTS = {"asks": asks, "idle-bare": idle_bare, "idle-actors": idle_actors}
+WORDS = {
+    "ask_bare_us": "ask, bare Trio channel + event",
+    "ask_us": "ask, from outside",
+    "ask_from_actor_us": "ask, from another actor",
+    "idle_bare_kb": "idle, bare task with a channel",
+    "idle_kb": "idle, actor",
+    "start_us": "start, until it serves",
+    "stop_us": "stop, in order",
+}
 
 
 def main() -> None:
-    """Print the figures, or the one named on the command line."""
+    """Print the figures, or those of the measurement named on the command line."""
     if set(sys.argv[1:]) & set(MEASUREMENTS):
-        trio.run(MEASUREMENTS[sys.argv[1]])
+        figures = trio.run(MEASUREMENTS[sys.argv[1]])
+        if "--json" in sys.argv:
+            print(json.dumps(figures))
+            return
+        for name, value in figures.items():
+            print(f"{WORDS[name]:34} {value:8.2f} {'KB' if name.endswith('_kb') else 'us'}")
         return
     for name in MEASUREMENTS:  # each in a process of its own: freed memory used again would flatter the next one
         subprocess.run([sys.executable, "-m", "bench.actors", name], check=True)

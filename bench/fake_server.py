@@ -97,7 +97,7 @@ class Script:
         if self.kind == "fan" and results < self.count:
             return Answer(calls=tuple(self._fan_call(index) for index in range(self.count)))
         if self.kind in ("burst", "paced"):
-            return Answer(deltas=(" word",) * self.count)
+            return Answer(deltas=words(self.count))
         return Answer(deltas=("All", " of", " it", " is", " done."))
 
     def _loop_call(self, step: int) -> Call:
@@ -107,6 +107,12 @@ class Script:
     def _fan_call(self, index: int) -> Call:
         arguments = {self.parameter or "task": f"Do part {index} of the work."}
         return Call(f"call-{index}", self.tool or f"child_{index}", json.dumps(arguments))
+
+
+def words(count: int) -> tuple[str, ...]:
+    """So many words of four letters, a space before each; no text of them repeats itself, which would stop an agent."""
+    numbers = (index * 7919 % 26**4 for index in range(count))
+    return tuple(" " + "".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in numbers)
 
 
 def openai_events(model: str, answer: Answer, *, with_usage: bool) -> list[bytes]:

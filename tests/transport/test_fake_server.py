@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trio
 
-from bench.fake_server import FakeServer
+from bench.fake_server import FakeServer, words
 from runtime.providers.transport import DirectTransport, open_stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +78,7 @@ async def test_a_fan_makes_its_calls_at_once(server: FakeServer) -> None:
 async def test_a_text_comes_in_as_many_deltas_as_asked(model: str, server: FakeServer) -> None:
     """burst-N and paced-N stream N deltas."""
     count = int(model.partition("-")[2])
-    assert await ask_openai(server, model) == (" word" * count, [], "stop")
+    assert await ask_openai(server, model) == ("".join(words(count)), [], "stop")
 
 
 async def test_it_speaks_anthropic_messages(server: FakeServer) -> None:
