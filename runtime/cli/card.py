@@ -18,12 +18,13 @@ def card(request: ApprovalRequested) -> str:
     """What is asked, as a person reads it; nothing in it is obeyed by a terminal."""
     who = request.actor.rpartition("/")[2]
     lines = [f"? {who} asks ({request.id})    {one_line(request.name, 70)}  {_brief(request.arguments)}".rstrip()]
-    for name, value in request.arguments.items():
-        if isinstance(value, str) and _is_long(value):
-            lines += _block(name, value)
+    if not request.preview:
+        for name, value in request.arguments.items():
+            if isinstance(value, str) and _is_long(value):
+                lines += _block(f"{one_line(name, 40)}: ", value)
     lines.append(f"    {one_line(request.why, 100)}      the clock stands still")
     if request.preview:
-        lines += [f"    {line}" for line in visible(request.preview).split("\n")[:SHOWN_LINES]]
+        lines += _block("", request.preview)
     return "\n".join([*lines, KEYS])
 
 
@@ -56,8 +57,9 @@ def _is_long(value: str) -> bool:
     return "\n" in value.rstrip("\n") or len(value) > 200
 
 
-def _block(name: str, value: str) -> list[str]:
-    lines = visible(value).rstrip("\n").split("\n")
+def _block(head: str, value: str) -> list[str]:
+    lines = visible(value).strip("\n").split("\n")
     shown = [f"      | {line[:200]}" for line in lines[:SHOWN_LINES]]
     more = [f"      | … {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
-    return [f"    {one_line(name, 40)}: {len(lines)} lines, {len(value)} characters", *shown, *more]
+    title = [f"    {head}{len(lines)} lines, {len(value)} characters"] if head else []
+    return [*title, *shown, *more]

@@ -53,11 +53,15 @@ def key_state(name: str, own: ProviderConfig | None) -> tuple[str, bool]:
     return f"{variable} {'is set' if is_set else 'not set'}", is_set
 
 
+def _place(name: str, config: ProviderConfig) -> str:
+    if config.base_url is not None:
+        return f"at {one_line(config.base_url, 60)}, {config.wire}"
+    known = KNOWN.get(name)
+    return (known.default or "-") if known is not None else "-"
+
+
 def _providers(own: dict[str, ProviderConfig]) -> list[tuple[str, str, str]]:
-    rows = [
-        (one_line(name, 40), key_state(name, config)[0], f"at {one_line(config.base_url, 60)}, {config.wire}")
-        for name, config in own.items()
-    ]
+    rows = [(one_line(name, 40), key_state(name, config)[0], _place(name, config)) for name, config in own.items()]
     return rows + [
         (name, key_state(name, None)[0], known.default or "-") for name, known in KNOWN.items() if name not in own
     ]

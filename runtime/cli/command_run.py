@@ -27,7 +27,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = RunOptions(
         agent=agent,
         task=as_text(task),
-        model=ModelFlags(arguments.model, arguments.base_url, arguments.wire),
+        model=ModelFlags(
+            arguments.model, arguments.base_url, arguments.wire, Path(arguments.record) if arguments.record else None
+        ),
         workspace=workspace,
         limits=flag_limits(arguments),
         allow=tuple(arguments.allow),

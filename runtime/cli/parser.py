@@ -66,6 +66,7 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--output", metavar="FILE", help="write the answer to FILE as well")
+    group.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
 def _rules(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]

@@ -27,9 +27,8 @@ Record: TypeAlias = Callable[[str], list[dict[str, Any]]]
 Until: TypeAlias = Callable[..., str]
 Serve: TypeAlias = Callable[..., tuple[str, list[Any]]]
 
-COMMAND = [str(Path(sys.executable).with_name("elenco"))]
-if not Path(COMMAND[0]).exists():
-    COMMAND = [sys.executable, "-m", "runtime.cli"]
+_SCRIPT = Path(sys.executable).with_name("elenco")
+COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "runtime.cli"]
 
 FILES = {
     "README.md": "# Splitter\n\nWords are separated by blanks.\nEvery retry waits twice as long as the one before.\n",
