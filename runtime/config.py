@@ -11,7 +11,7 @@ import attrs
 
 from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
-from .frontmatter import Fields, Source, Value, Wrong, mapping, one_of, parse, text
+from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -32,11 +32,19 @@ KEYS = (
 
 @attrs.frozen
 class ProviderConfig:
-    """A server the user added: its base URL, the wire it speaks, the environment variable its key is in."""
+    """A server the user added, or other settings for a known one: None leaves it to what is known of it.
 
-    base_url: str
-    wire: WireName = "openai-chat"
+    `key_env` is the environment variable its key is in. `timeouts` are seconds by WAITS.
+    """
+
+    base_url: str | None = None
+    wire: WireName | None = None
     key_env: str | None = None
+    timeouts: Mapping[str, float] = attrs.field(factory=dict[str, float])
+
+
+WAITS = ("connect", "first_byte", "idle")
+"""What a request may wait for: a connection, the first piece of the answer, any further piece."""
 
 
 @attrs.frozen
@@ -112,18 +120,29 @@ def _limits(value: Value) -> Caps:
     return taken
 
 
+def _timeouts(value: Value) -> Mapping[str, float]:
+    fields = Fields[Any](value, WAITS, [])
+    found = {name: fields.take(name, number(0.001)) for name in WAITS if name in fields}
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return found
+
+
 def _providers(value: Value) -> Mapping[str, ProviderConfig]:
+    from .known import KNOWN
     from .wire import WIRES
 
     found: dict[str, ProviderConfig] = {}
     for key, entry in value.pairs():
-        fields = Fields[Any](entry, ("base_url", "wire", "key_env"), [])
-        if "base_url" not in fields and not fields.faults:
+        fields = Fields[Any](entry, ("base_url", "wire", "key_env", "timeouts"), [])
+        if "base_url" not in fields and not fields.faults and key.plain() not in KNOWN:
             raise Wrong(f"{key.plain()} needs a base_url", entry)
+        base_url = fields.take("base_url", text)
         config = ProviderConfig(
-            fields.take("base_url", text, ""),
-            fields.take("wire", one_of(*WIRES), "openai-chat"),
+            base_url,
+            fields.take("wire", one_of(*WIRES), "openai-chat" if base_url else None),
             fields.take("key_env", text),
+            fields.take("timeouts", _timeouts, {}),
         )
         if fields.faults:
             raise Wrong("", faults=fields.faults)

@@ -121,9 +121,9 @@ def place_of(
         names = [*KNOWN, *configured, *BUILT_IN]
         raise UsageError(f"unknown provider '{provider}' in {where}{did_you_mean(provider, names)}  (elenco models)")
     base_url = flags.base_url or (own.base_url if own is not None else None)
-    base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None else "")
+    base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None and base_url else "")
     key_env = key_variable(provider, own)
-    key = environment.get(key_env) if key_env else None
+    key = environment.get(key_env, "").strip() if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
         raise KeyMissing(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
     wire = flags.wire or (own.wire if own is not None else None) or (known.wire if known is not None else "openai-chat")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,17 @@ from .known import OFFLINE as OFFLINE
 from .known import Known as Known
 from .known import ModelFlags as ModelFlags
 from .known import default_model as default_model
-from .known import place_of, split_name
+from .known import key_variable, place_of, split_name
 from .limits.price import Price
 from .model import Provider
 from .prices import ModelInfo, lookup
 
 if TYPE_CHECKING:
-    from .providers.http import HttpProvider
+    from .providers.http import Exchange, HttpProvider
     from .providers.transport import RoutedTransport
+    from .wire import WireName
 
+_WAITS = {"connect": "connect", "first_byte": "first_byte", "idle": "read"}
 OUTPUT_CAP = 8192
 """Tokens of a reply where neither the model table nor the agent says."""
 _NO_FLAGS = ModelFlags()
@@ -124,6 +126,7 @@ class Models:
 
     def _http(self, full_name: str) -> HttpProvider:
         from .providers.http import HttpProvider, Server
+        from .providers.transport import DEFAULT_TIMEOUTS
         from .wire.dialects import dialect_of
 
         place = place_of(full_name, self._flags, self._configured, self._environment)
@@ -131,10 +134,33 @@ class Models:
         url = place.base_url or dialect.base_url
         if not url:
             raise UsageError(f"{place.provider} needs its address: --base-url URL")
+        if place.key is not None and not (place.key.isascii() and place.key.isprintable() and " " not in place.key):
+            raise UsageError(
+                f"the key in {place.key_from} is none: it holds a space, a line end or a strange character"
+            )
         server = Server(place.provider, place.wire, dialect, url, place.base_from, place.key, place.key_from)
-        record = None
-        if self._flags.record is not None:
-            from .providers.recording import recorder
+        own = self._configured.get(place.provider)
+        waits = {_WAITS[name]: seconds for name, seconds in own.timeouts.items()} if own is not None else {}
+        try:
+            return HttpProvider(
+                server, self.transport, attrs.evolve(DEFAULT_TIMEOUTS, **waits), self._record(server.wire), self.secrets
+            )
+        except ValueError as error:
+            raise UsageError(f"{place.base_from or place.provider}: {error}") from None
 
-            record = recorder(self._flags.record, server.wire, [server.key or ""])
-        return HttpProvider(server, self.transport, record=record)
+    def _record(self, wire: WireName) -> Callable[[Exchange], None] | None:
+        folder = self._flags.record
+        if folder is None:
+            return None
+        from .providers.recording import recorder
+
+        try:
+            return recorder(folder, wire, self.secrets)
+        except OSError as error:
+            raise UsageError(f"--record {folder}: {error.strerror}") from None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every provider's key that the environment holds: none of them belongs into a record."""
+        names = {key_variable(name, self._configured.get(name)) for name in (*KNOWN, *self._configured)}
+        return tuple(key for name in names if name and (key := self._environment.get(name, "").strip()))

@@ -20,7 +20,7 @@ from runtime.wire.dialects import Dialect
 from runtime.wire.encoder import RequestEncoder
 from runtime.wire.endpoint import endpoint
 
-from .redaction import Redactor
+from .redaction import BytesRedactor, DeltaRedactor, redacted, without_secrets
 from .retry import CONNECT_ATTEMPTS
 from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
 
@@ -61,7 +61,7 @@ class HttpProvider:
     """A Provider over HTTP. Connections are the transport's and stay open between calls.
 
     `record` is called in a thread with each exchange; what it raises OSError for fails the call. `secrets` beside the
-    server's key never get out of a response.
+    server's key never get out of a response. Raises ValueError for a base URL nobody can be asked at.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class HttpProvider:
         self._encoders: dict[str, RequestEncoder] = {}
         self._since: dict[str, float] = {}
         self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
+        self._target("any")
 
     @property
     def name(self) -> str:
@@ -128,7 +129,7 @@ class HttpProvider:
         if unkept:
             raise ProviderError("protocol", f"the exchange could not be recorded: {unkept}")
         try:
-            reply = decoder.close()
+            reply = without_secrets(decoder.close(), self._secrets)
         except ProviderError as error:
             if error.status == 400 and _REFUSED_OPAQUE.search(error.message) and _without_opaque(encoder, request):
                 error.retryable, error.retry_after = True, 0.0
@@ -137,12 +138,13 @@ class HttpProvider:
 
     async def _read(self, response: httpx.Response, decoder: wire.Decoder, emit: Emit, chunks: list[bytes]) -> None:
         """Feed the decoder to the body's end, which is not waited for long once the reply is complete."""
-        redactor = Redactor(self._secrets)
+        redactor = BytesRedactor(self._secrets)
+        veil = DeltaRedactor(self._secrets)
 
         def take(piece: bytes) -> None:
             if self._record is not None and piece:
                 chunks.append(piece)
-            if deltas := decoder.feed(piece):
+            if deltas := veil.feed(decoder.feed(piece)):
                 emit(deltas)
 
         with trio.CancelScope() as patience:
@@ -152,6 +154,8 @@ class HttpProvider:
                     if decoder.done:
                         patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
         take(redactor.close())
+        if deltas := veil.close():
+            emit(deltas)
 
     def _target(self, model: str) -> tuple[httpx.URL, list[tuple[bytes, bytes]]]:
         found = self._targets.get(model)
@@ -159,7 +163,11 @@ class HttpProvider:
             server = self.server
             url, headers = endpoint(server.wire, server.dialect, server.base_url, model, server.key)
             pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
-            found = self._targets[model] = (httpx.URL(url), [*pairs, (b"accept-encoding", b"identity")])
+            try:
+                parsed = httpx.URL(url)
+            except httpx.InvalidURL as error:
+                raise ValueError(f"no usable base URL: {url!r}: {error}") from None
+            found = self._targets[model] = (parsed, [*pairs, (b"accept-encoding", b"identity")])
         return found
 
     def _unreachable(self, error: httpx.RequestError, request: ModelRequest) -> ProviderError:
@@ -203,8 +211,7 @@ class HttpProvider:
             error.message = f"{self.name}: {error.message}"
         if error.kind == "truncated" and broken is not None:
             error.message = f"{error.message}: {_reason(broken)}"
-        if self.server.key and self.server.key in error.message:
-            error.message = error.message.replace(self.server.key, "[key]")
+        error.message = redacted(error.message, [*self._secrets, *([self.server.key] if self.server.key else [])])
         return error
 
 

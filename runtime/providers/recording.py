@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from .http import Exchange
-from .redaction import Redactor
+from .redaction import MARK, BytesRedactor
 
 SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "set-cookie", "cookie", "openai-organization"})
-REDACTED = "[redacted]"
 _NUMBERED = re.compile(r"(\d+)-.*\.json")
 
 
@@ -49,12 +48,12 @@ def recorder(folder: Path, wire: str, secrets: Iterable[str]) -> Callable[[Excha
 def case_of(exchange: Exchange, name: str, wire: str, secrets: Iterable[str]) -> dict[str, object]:
     """One exchange as a wire case; chunks are the very reads of the body."""
     keys = tuple(secrets)
-    body = Redactor(keys)
+    body = BytesRedactor(keys)
     chunks = [*(body.feed(chunk) for chunk in exchange.chunks), body.close()]
     if not chunks[-1]:
         del chunks[-1]
     headers = {
-        header: REDACTED if header in SECRET_HEADERS else Redactor(keys).whole(value.encode()).decode()
+        header: MARK if header in SECRET_HEADERS else _clean(value.encode(), keys).decode()
         for header, value in exchange.headers.items()
     }
     try:
@@ -71,5 +70,10 @@ def case_of(exchange: Exchange, name: str, wire: str, secrets: Iterable[str]) ->
         "status": exchange.status,
         "headers": headers,
         "chunks": encoded,
-        "request": json.loads(Redactor(keys).whole(exchange.request)),
+        "request": json.loads(_clean(exchange.request, keys)),
     }
+
+
+def _clean(data: bytes, keys: Iterable[str]) -> bytes:
+    redactor = BytesRedactor(keys)
+    return redactor.feed(data) + redactor.close()

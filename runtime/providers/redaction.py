@@ -1,51 +1,152 @@
-"""Secrets taken out of bytes on their way into a record, however the bytes are cut. Pure."""
+"""Secrets taken out of what a server sends, on its way into events and records, however it is cut. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-REDACTED = b"[redacted]"
+import attrs
+
+from runtime.messages import Opaque, Part, Reasoning, Text, ToolCall
+from runtime.model import Delta, Reply
+from runtime.wire.shapes import is_list, is_object
+
+MARK = "[redacted]"
 
 
 class Redactor:
-    """One stream's: what could be the beginning of a secret is held back until the next piece tells.
-
-    A secret is also found as JSON would write it. An empty one is none.
-    """
+    """One stream's: what could be the beginning of a secret is held back until the next piece tells."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        found = {form.encode("utf-8", "surrogatepass") for secret in secrets if secret for form in _forms(secret)}
-        self._secrets = sorted(found, key=len, reverse=True)
-        self._held = b""
+        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._held = ""
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, text: str) -> str:
         """The next piece; what is sure of it comes back."""
-        if not self._secrets:
-            return data
         if self._held:
-            data = self._held + data
+            text = self._held + text
         kept = 0
         for secret in self._secrets:
-            if secret in data:
-                data = data.replace(secret, REDACTED)
-            kept = max(kept, _begun(data, secret))
-        self._held = data[len(data) - kept :]
-        return data[: len(data) - kept]
+            if secret in text:
+                text = text.replace(secret, MARK)
+            kept = max(kept, _begun(text, secret))
+        self._held = text[len(text) - kept :]
+        return text[: len(text) - kept]
 
-    def close(self) -> bytes:
+    def close(self) -> str:
         """What was held back, now that nothing follows."""
-        held, self._held = self._held, b""
+        held, self._held = self._held, ""
         return held
 
-    def whole(self, data: bytes) -> bytes:
-        """All of a text at once."""
-        return self.feed(data) + self.close()
+
+class BytesRedactor:
+    """A Redactor for raw bodies, where a secret is also found as JSON would write it."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form.encode("utf-8", "surrogatepass") for secret in secrets if secret for form in _forms(secret)}
+        self._redactor = Redactor(form.decode("latin-1") for form in forms)  # one character a byte
+        self._idle = not forms
+
+    def feed(self, data: bytes) -> bytes:
+        return data if self._idle else self._redactor.feed(data.decode("latin-1")).encode("latin-1")
+
+    def close(self) -> bytes:
+        return self._redactor.close().encode("latin-1")
 
 
-def _begun(data: bytes, secret: bytes) -> int:
-    """How many bytes at the end of `data` a secret may begin with."""
-    tail = data[max(0, len(data) - len(secret) + 1) :]
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """A whole text without secrets."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, MARK)
+    return text
+
+
+class DeltaRedactor:
+    """The deltas of one reply: a model writes a secret in several of them."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = secrets
+        self._strands: dict[tuple[str, int], tuple[Delta, Redactor]] = {}
+
+    def feed(self, deltas: Sequence[Delta]) -> Sequence[Delta]:
+        """What is sure of these deltas."""
+        if not self._secrets:
+            return deltas
+        shown: list[Delta] = []
+        for delta in deltas:
+            strand = self._strands.get((delta.kind, delta.index))
+            if strand is None:
+                strand = (delta, Redactor(self._secrets))
+                self._strands[delta.kind, delta.index] = strand
+            text = strand[1].feed(delta.text)
+            if text:
+                shown.append(delta if text == delta.text else attrs.evolve(delta, text=text))
+        return shown
+
+    def close(self) -> Sequence[Delta]:
+        """What was held back."""
+        ends = [(delta, redactor.close()) for delta, redactor in self._strands.values()]
+        return [attrs.evolve(delta, text=text) for delta, text in ends if text]
+
+
+def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
+    """A reply in which no secret stands; an opaque block that holds one is left out, for nobody may change it."""
+    if not secrets:
+        return reply
+    parts = (_without(part, secrets) for part in reply.parts)
+    return attrs.evolve(reply, parts=tuple(part for part in parts if part is not None))
+
+
+def _without(part: Part, secrets: Sequence[str]) -> Part | None:
+    match part:
+        case Text(text, opaque):
+            return Text(redacted(text, secrets), None if _holds(opaque, secrets) else opaque)
+        case Reasoning(text, opaque):
+            return Reasoning(redacted(text, secrets), None if _holds(opaque, secrets) else opaque)
+        case Opaque(data):
+            return None if _holds(data, secrets) else part
+        case ToolCall():
+            if not _holds([part.name, part.raw, part.arguments, part.arguments_error, part.extra], secrets):
+                return part
+            return attrs.evolve(
+                part,
+                name=redacted(part.name, secrets),
+                raw=redacted(part.raw, secrets),
+                arguments=_deep(part.arguments, secrets),
+                arguments_error=_deep(part.arguments_error, secrets),
+                extra=None,
+            )
+
+
+def _holds(value: Any, secrets: Sequence[str]) -> bool:
+    todo = [value]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, str):
+            if any(secret in each for secret in secrets):
+                return True
+        elif is_object(each):
+            todo.extend(each)
+            todo.extend(each.values())
+        elif is_list(each):
+            todo.extend(each)
+    return False
+
+
+def _deep(value: Any, secrets: Sequence[str]) -> Any:
+    if isinstance(value, str):
+        return redacted(value, secrets)
+    if is_object(value):
+        return {redacted(key, secrets): _deep(each, secrets) for key, each in value.items()}
+    if is_list(value):
+        return [_deep(each, secrets) for each in value]
+    return value
+
+
+def _begun(text: str, secret: str) -> int:
+    """How many characters at the end of `text` a secret may begin with."""
+    tail = text[max(0, len(text) - len(secret) + 1) :]
     at = tail.find(secret[:1])
     while at >= 0:
         if secret.startswith(tail[at:]):
