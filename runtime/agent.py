@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 import attrs
 import trio
 
@@ -26,11 +29,11 @@ from .events import (
 )
 from .family import Family, Hire
 from .history import History
-from .journal.state import ActorState, RunState
+from .journal.state import ActorState, PastStep, RunState
 from .limits.budget import Ask, Purpose
 from .limits.limits import Limits
 from .limits.loops import GuardSettings
-from .messages import AssistantMessage, JsonObject, ToolCall, ToolResults, UserMessage, size_of
+from .messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResults, UserMessage, size_of
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
@@ -41,15 +44,16 @@ from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run
 from .stop import Stop
 from .tools import RunHooks, ToolBox, ToolContext
-from .turn import call_model
+from .turn import BYTES_PER_TOKEN, call_model
 
 CONTINUE = "Continue exactly where you stopped; do not repeat what you have already written."
 EMPTY = "Your reply was empty. Give your answer, or call a tool."
 GO_ON = "There is room to go on now. Continue with your task from where you stand."
-WRAP_UP = (
-    "{why} This is your last turn: no more tools. Give the best answer you can from what you have so far, "
+LAST_TURN = (
+    "This is your last turn: no more tools. Give the best answer you can from what you have so far, "
     "and say what is not done."
 )
+WRAP_UP = f"{{why}} {LAST_TURN}"
 MOST_CONTINUATIONS = 5
 RESULT_CAP = 24_000
 """Tokens, estimated, that one round's results may add to the history."""
@@ -102,11 +106,15 @@ class Agent(Actor[Assignment, Report]):
         self._stop: Stop | None = None
         self._continued = 0
         self._was_empty = False
+        self._wrapping_up = False
+        self._wrapped_up = False
 
-    def equip(self, toolbox: ToolBox, system: tuple[str, ...], guard: GuardSettings) -> None:
-        """Give the actor its tools, its prompt and its guard, before it begins."""
+    def equip(
+        self, toolbox: ToolBox, system: tuple[str, ...], specs: tuple[ToolSpec, ...], guard: GuardSettings
+    ) -> None:
+        """Give the actor its tools, its prompt and its guard, before it begins; `specs` is what its model is shown."""
         self.toolbox = toolbox
-        self.specs: tuple[ToolSpec, ...] = toolbox.specs()
+        self.specs = specs
         self.system = system
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
         self.hooks = RunHooks(
@@ -157,6 +165,8 @@ class Agent(Actor[Assignment, Report]):
 
     async def _loop(self) -> Report | Stop:
         while True:
+            if self._stop is not None and not self.history.conversation.open_calls:
+                return self._stop
             await self._while_held()
             self._hear()
             match self.history.conversation.next_step():
@@ -230,9 +240,12 @@ class Agent(Actor[Assignment, Report]):
         self._close_round(f"interrupted: {stop.detail}")
         with self.run.deadlines.hard(self.path):
             await self.background.stop()
-        self._hear()
+        if not self._wrapping_up:
+            self._hear()
+            self.history.note(WRAP_UP.format(why=_sentence(stop.detail)), "wrap_up", stop)
         self._too_late = "gives its last answer"
-        self.history.note(WRAP_UP.format(why=_sentence(stop.detail)), "wrap_up")
+        if self._wrapped_up:
+            return self._report("stopped", None, stop.reason, stop.detail)
         with self.run.deadlines.hard(self.path):
             try:
                 reply = await call_model(self, "wrap_up")
@@ -355,24 +368,40 @@ class Agent(Actor[Assignment, Report]):
         """Stand where an earlier process left this actor: history, round, steering, children, turn, guard."""
         self._begun = True
         self._orphans = self.background.recall(record)
-        self.history.restore(state.history, state.steers.values())
+        history, past = list(state.history), list(state.past)
+        done = {id: result_of(call.finished) for id, call in state.calls.items() if call.finished is not None}
+        seconds = {id: call.finished.seconds for id, call in state.calls.items() if call.finished is not None}
+        if not state.judged and isinstance(last := history[-1], ToolResults) and isinstance(step := past[-1], PastStep):
+            # The guard had not seen the round yet: it is open again, with nothing left to run.
+            del history[-1], past[-1]
+            done = {result.call_id: result for result in last.results}
+            seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
+        self.history.restore(history, state.steers.values())
         self.turn = state.turn
         self._held = state.held
+        self.result_cap = state.result_cap or RESULT_CAP
+        self.room = self.result_cap * BYTES_PER_TOKEN
         self.family.recall(state.children)
-        self.alerts.remember(state.past)
+        self.alerts.remember(past)
+        if state.stop is not None:
+            self._stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
+            self._wrapping_up, self._wrapped_up = state.wrapping_up, state.wrapped_up
+        if state.reopened:
+            self.alerts.tell("user_message")
+        else:
+            notes = [message.text for message in history if isinstance(message, UserMessage) and message.kind == "note"]
+            self._continued, self._was_empty = notes.count(CONTINUE), EMPTY in notes
         if calls := self.history.conversation.open_calls:
-            done = {id: call.finished for id, call in state.calls.items() if call.finished is not None}
             self.work = Round(
                 calls,
-                RESULT_CAP,
-                {id: result_of(finished) for id, finished in done.items()},
-                {id: finished.seconds for id, finished in done.items()},
-                requested=set(state.calls),
+                self.result_cap,
+                done,
+                seconds,
+                requested={call.id for call in calls},
                 counted={call.call_id for call in state.calls.values() if call.verdict},
                 started={call.call_id for call in state.unclear_calls},
             )
-        elif state.ended_once and isinstance(self.history.conversation.next_step(), Finish):
-            self.alerts.tell("user_message")
+        elif state.reopened and not _asks(self.history.conversation.messages[-1]):
             self.history.note(GO_ON, "resume")
         if state.cancel is not None and state.report is None:
             self.cancel(state.cancel.by or "you")
@@ -393,10 +422,7 @@ class Agent(Actor[Assignment, Report]):
                 model=self.model.full_name,
                 limits=self.limits.as_json(),
                 prompt=self.system,
-                tools=tuple(
-                    {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-                    for spec in self.specs
-                ),
+                tools=specs_to_json(self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
             )
@@ -442,6 +468,18 @@ class Agent(Actor[Assignment, Report]):
         if text is None:
             text = self.words
         return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail)
+
+
+def specs_to_json(specs: Iterable[ToolSpec]) -> tuple[JsonObject, ...]:
+    """Tools as the record keeps them."""
+    return tuple({"name": each.name, "description": each.description, "parameters": each.parameters} for each in specs)
+
+
+def _asks(message: Message) -> bool:
+    """Whether the model has something new to answer to, other than that its last turn has come."""
+    if isinstance(message, UserMessage):
+        return not message.text.endswith(LAST_TURN)
+    return isinstance(message, ToolResults)
 
 
 def _sentence(text: str) -> str:

@@ -17,7 +17,7 @@ from .agent import Agent
 from .cast import Cast
 from .deadlines import Deadlines
 from .definitions import Definition
-from .errors import ElencoError, UsageError, first_of
+from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .hiring import hire, limits_from, limits_of, own_tools
@@ -167,7 +167,7 @@ class LiveRun:
         agent = self._root = hire(run, root, None, None, limits)
         assignment = Assignment(task)
         agent.begin(assignment)
-        if run.recovered is not None and run.recovered.finished is None and run.recovered.cancel is not None:
+        if run.recovered is not None and run.recovered.cancel is not None:
             agent.cancel(run.recovered.cancel.by or "you")
         if self._cancelled_by:
             self.cancel(self._cancelled_by)
@@ -192,6 +192,8 @@ class Resumption:
     state: RunState
     limits: Limits
     changes: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    refresh: bool = False
+    confirm_unknown: bool = False
 
     @property
     def report(self) -> Report | None:
@@ -208,8 +210,12 @@ async def open_run(
 ) -> AsyncGenerator[LiveRun]:
     """A run that works in the background of the block; leaving the block early cancels it.
 
-    Raises JournalError. However the block is left, no task, connection or descriptor stays behind.
+    Raises JournalError, also for a resumption of what is no longer the newest. However the block is left, no task,
+    connection or descriptor stays behind.
     """
+    if resumption is not None and journal.last_seq != resumption.state.seq:
+        ready.workspace.close()
+        raise JournalError(f"run {id} has gone on in another process meanwhile: try again")
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
@@ -224,11 +230,19 @@ async def open_run(
         workspace=ready.workspace,
         tools=ready.tools,
         settings=RunSettings(
-            ready.model, ceiling, ready.rules, options.yes, options.headless, time.strftime("%Y-%m-%d")
+            ready.model,
+            ceiling,
+            ready.rules,
+            options.yes,
+            options.headless,
+            time.strftime("%Y-%m-%d"),
+            refresh=resumption is not None and resumption.refresh,
+            confirm_unknown=resumption is not None and resumption.confirm_unknown,
         ),
         chance=random.Random(),
     )
     limits = ready.limits
+    report = resumption.report if resumption is not None else None
     if resumption is None:
         run.append(
             RunStarted(
@@ -247,11 +261,11 @@ async def open_run(
     try:
         async with serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
-            report = resumption.report if resumption is not None else None
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             yield live
             await live.report()
     finally:
         stream.close()
+        await run.reaper.aclose()
         await ready.models.aclose()
         ready.workspace.close()

@@ -48,7 +48,7 @@ class Approvals:
         self._journal = journal
         self._changed = changed
         self._asked = 0
-        self._by_call: dict[tuple[str, str], Pending] = {}
+        self._by_call: dict[tuple[str, str, str], Pending] = {}
         self._by_id: dict[str, Pending] = {}
 
     @property
@@ -65,16 +65,28 @@ class Approvals:
             pending = Pending(request, decision=decisions.get(request.id))
             if pending.is_decided():
                 pending.answered.set()
-            self._by_id[request.id] = self._by_call[request.actor, request.call_id] = pending
+            self._enter(pending)
+
+    def knows(self, actor: str, call_id: str, about: str) -> bool:
+        """Whether this was asked about a call that has no result yet."""
+        return (actor, call_id, about) in self._by_call
 
     async def ask(
-        self, actor: str, call_id: str, name: str, arguments: JsonObject, why: str, preview: str = ""
+        self,
+        actor: str,
+        call_id: str,
+        name: str,
+        arguments: JsonObject,
+        why: str,
+        *,
+        preview: str = "",
+        about: str = "call",
     ) -> Pending:
         """The question whether a call may run, on record; the same one again for a call that was asked about before.
 
         Raises JournalError. A cancelled ask may leave the question on record; `withdraw` it when the call ends.
         """
-        pending = self._by_call.get((actor, call_id))
+        pending = self._by_call.get((actor, call_id, about))
         if pending is None:
             self._asked += 1
             request = ApprovalRequested(
@@ -85,18 +97,24 @@ class Approvals:
                 arguments=arguments,
                 why=why,
                 preview=preview,
+                about=about,
             )
-            pending = Pending(request)
+            # Known before it is shown: whoever sees it may answer at once.
+            self._enter(pending := Pending(request))
             self._journal.append(request)
             await self._journal.barrier()
-            self._by_id[request.id] = self._by_call[actor, call_id] = pending
         return pending
 
     def withdraw(self, actor: str, call_id: str) -> None:
         """The call has its result: nothing is left to decide, or to use a decision for."""
-        pending = self._by_call.pop((actor, call_id), None)
-        if pending is not None:
-            del self._by_id[pending.request.id]
+        for about in ("call", "unclear"):
+            pending = self._by_call.pop((actor, call_id, about), None)
+            if pending is not None:
+                del self._by_id[pending.request.id]
+
+    def _enter(self, pending: Pending) -> None:
+        request = pending.request
+        self._by_id[request.id] = self._by_call[request.actor, request.call_id, request.about] = pending
 
     async def decide(
         self,

@@ -62,6 +62,23 @@ class LimitsChanged(Event):
 
 
 @attrs.frozen(kw_only=True)
+class RunForked(Event):
+    """What stands before is a copy of the run `of`, up to its event `at`."""
+
+    type: ClassVar[str] = "run.forked"
+    of: str
+    at: int
+
+
+@attrs.frozen(kw_only=True)
+class RunImported(Event):
+    """What stands before was read from a file; `of` is what the run was called there."""
+
+    type: ClassVar[str] = "run.imported"
+    of: str
+
+
+@attrs.frozen(kw_only=True)
 class RunFinished(Event):
     type: ClassVar[str] = "run.finished"
     report: JsonObject
@@ -72,7 +89,11 @@ class RunFinished(Event):
 
 @attrs.frozen(kw_only=True)
 class ActorStarted(Event):
-    """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again."""
+    """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again.
+
+    A root that continues an earlier run begins with that run's `history`, after its `turn` replies, and finds long
+    results of then under `results`.
+    """
 
     type: ClassVar[str] = "actor.started"
     agent: str
@@ -85,6 +106,9 @@ class ActorStarted(Event):
     tools: tuple[JsonObject, ...]
     call_id: str | None = None
     definition: str = ""
+    history: tuple[JsonObject, ...] = ()
+    turn: int = 0
+    results: JsonObject = attrs.field(factory=dict[str, Any])
 
 
 @attrs.frozen(kw_only=True)
@@ -220,6 +244,8 @@ class PermissionDecided(Event):
 
 @attrs.frozen(kw_only=True)
 class ApprovalRequested(Event):
+    """`about` is call: may it run; or unclear: it may have taken effect already, may it run again."""
+
     type: ClassVar[str] = "approval.requested"
     id: str
     call_id: str
@@ -227,6 +253,7 @@ class ApprovalRequested(Event):
     arguments: JsonObject
     why: str
     preview: str = ""
+    about: str = "call"
 
 
 @attrs.frozen(kw_only=True)
@@ -385,11 +412,15 @@ class SteerReceived(Event):
 
 @attrs.frozen(kw_only=True)
 class NoteAdded(Event):
-    """A message of the runtime's own entered the history (continue, a repair, a wrap-up request)."""
+    """A message of the runtime's own entered the history (continue, a repair, a wrap-up request).
+
+    `stop` is the reason and detail for which the wrap-up was asked.
+    """
 
     type: ClassVar[str] = "note.added"
     text: str
     why: str = ""
+    stop: JsonObject | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -409,6 +440,7 @@ class BudgetReserved(Event):
     output_cap: int
     cost_usd: float | None = None
     purpose: str = "turn"
+    result_cap: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -487,8 +519,12 @@ class ContextCompacted(Event):
 
 @attrs.frozen(kw_only=True)
 class PrefixChanged(Event):
+    """What stands before the messages is another from now on: `prompt` and `tools`, where they were taken anew."""
+
     type: ClassVar[str] = "prefix.changed"
     why: str
+    prompt: tuple[str, ...] | None = None
+    tools: tuple[JsonObject, ...] | None = None
 
 
 @attrs.frozen(kw_only=True)

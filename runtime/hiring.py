@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 import attrs
 
-from .agent import Agent
+from .agent import Agent, specs_to_json
 from .background import await_tool, start_tool
 from .context.prompt import listing, render, system_parts
 from .definitions import Caps, Definition
 from .errors import DefinitionError, Fault, NotHired, did_you_mean
+from .events import PrefixChanged, Warned
+from .journal.state import ActorState
 from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
 from .limits.loops import guard_settings
+from .model import ToolSpec
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
 from .run import Run
@@ -28,11 +32,12 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     a faulty file, UsageError for an unknown agent or model.
     """
     definition = run.cast.get(name)
-    model = run.models.resolve(definition.model or run.settings.model)
-    permits = _permits(run, definition, parent)
-    own = own_tools(run.tools, definition)
     above = parent.path if parent is not None else None
     recovered = run.recovered.child_of(above, call_id) if run.recovered is not None else None
+    kept_model = recovered.model if recovered is not None and not run.settings.refresh else None
+    model = run.models.resolve(kept_model or definition.model or run.settings.model)
+    permits = _permits(run, definition, parent)
+    own = own_tools(run.tools, definition)
     if recovered is not None:
         path, number = recovered.path, recovered.number
         bounds = limits or Limits.from_json(recovered.limits)
@@ -59,8 +64,8 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     if tools:
         tools.append(run.results.reader)
     toolbox = ToolBox(tools)
-    prompt = recovered.prompt if recovered is not None else _system(run, agent, toolbox)
-    agent.equip(toolbox, prompt, guard_settings(definition.loops))
+    prompt, specs = _prefix(run, agent, toolbox, recovered)
+    agent.equip(toolbox, prompt, specs, guard_settings(definition.loops))
     if recovered is not None and run.recovered is not None:
         run.taken_up.add(path)
         agent.restore(run.recovered, recovered)
@@ -110,7 +115,40 @@ def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
         yield await_tool(agent)
 
 
-def _system(run: Run, agent: Agent, toolbox: ToolBox) -> tuple[str, ...]:
+def _prefix(
+    run: Run, agent: Agent, toolbox: ToolBox, recovered: ActorState | None
+) -> tuple[tuple[str, ...], tuple[ToolSpec, ...]]:
+    """Prompt and tools: as recorded for one who goes on, unless changed definitions are to be taken."""
+    if recovered is None:
+        return _system(run, agent, toolbox, run.settings.date), toolbox.specs()
+    begun = time.strftime("%Y-%m-%d", time.localtime(recovered.started_at))
+    prompt, specs = _system(run, agent, toolbox, begun), toolbox.specs()
+    recorded = tuple(ToolSpec(each["name"], each["description"], each["parameters"]) for each in recovered.tools)
+    changes = [
+        word
+        for word, changed in (
+            ("prompt", prompt[:1] != recovered.prompt[:1]),
+            ("tools", specs != recorded),
+            ("model", agent.model.full_name != recovered.model),
+        )
+        if changed
+    ]
+    if not changes:
+        return recovered.prompt, recorded
+    what = f"{' and '.join(changes)} of {agent.definition.path or agent.definition.name}"
+    if not run.settings.refresh:
+        text = f"{agent.path} goes on as it began: {what} changed since (elenco resume --refresh takes the change)"
+        run.append(Warned(actor=agent.path, text=text))
+        return recovered.prompt, recorded
+    run.append(
+        PrefixChanged(
+            actor=agent.path, why=f"{what} changed since the run began", prompt=prompt, tools=specs_to_json(specs)
+        )
+    )
+    return prompt, specs
+
+
+def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, ...]:
     definition = agent.definition
     children = [run.cast.get(name) for name in definition.subagents]
     prompt = render(
@@ -121,7 +159,7 @@ def _system(run: Run, agent: Agent, toolbox: ToolBox) -> tuple[str, ...]:
             "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in toolbox),
             "subagents": listing((child.name, child.description) for child in children),
             "skills": listing(()),
-            "date": run.settings.date,
+            "date": date,
         },
     )
     budget = run.gate.ledger.remaining(agent.path).text(run.deadlines.left(agent.path))

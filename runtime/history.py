@@ -11,6 +11,7 @@ from .limits.estimate import Gauge
 from .messages import AssistantMessage, Message, UserMessage, size_of
 from .model import ToolSpec
 from .run import Run
+from .stop import Stop
 
 
 class History:
@@ -38,9 +39,10 @@ class History:
         else:
             self.gauge = self.gauge.add_bytes(size_of(message))
 
-    def note(self, text: str, why: str) -> None:
-        """A message of the runtime's own."""
-        self._run.append(NoteAdded(actor=self._path, text=text, why=why))
+    def note(self, text: str, why: str, stop: Stop | None = None) -> None:
+        """A message of the runtime's own; `stop` is why a last turn is asked for."""
+        decided = {"reason": stop.reason, "detail": stop.detail} if stop is not None else None
+        self._run.append(NoteAdded(actor=self._path, text=text, why=why, stop=decided))
         self.add(UserMessage(text, "note"))
 
     def steer(self, id: str, text: str, by: str, interrupt: bool) -> None:

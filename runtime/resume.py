@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from .errors import UsageError
-from .events import ActorFinished, BudgetSettled, LimitsChanged, Record, RunResumed
+from .events import ActorFinished, ApprovalRequested, BudgetSettled, Event, LimitsChanged, Record, RunResumed
 from .journal.replay import fold
 from .journal.state import ActorState, RunState
 from .limits.budget import Barred
@@ -38,29 +38,43 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
 
     A reservation nobody settled is charged in full: the provider may have generated all of it.
     """
+
+    def record(event: Event) -> None:
+        run.append(event)
+        fold(state, Record(state.seq, state.at, event))
+
     ended = state.finished.report.get("reason") if state.finished is not None else None
-    run.append(RunResumed(pid=os.getpid(), why=f"stopped: {ended}" if ended else ""))
+    record(RunResumed(pid=os.getpid(), why=f"stopped: {ended}" if ended else ""))
     if changes:
-        run.append(LimitsChanged(actor=state.root, limits=limits.as_json(), by="resume"))
+        record(LimitsChanged(actor=state.root, limits=limits.as_json(), by="resume"))
     for actor in state.actors.values():
         for reservation in list(actor.reservations.values()):
             usage = Usage(reservation.input, reservation.output_cap, estimated=True)
-            event = BudgetSettled(
-                actor=actor.path,
-                id=reservation.id,
-                usage=usage_to_json(usage),
-                cost_usd=reservation.cost_usd,
-                replied=False,
+            record(
+                BudgetSettled(
+                    actor=actor.path,
+                    id=reservation.id,
+                    usage=usage_to_json(usage),
+                    cost_usd=reservation.cost_usd,
+                    replied=False,
+                )
             )
-            run.append(event)
-            fold(state, Record(state.seq, state.at, event))
     run.recovered = state
     run.numbers = max((actor.number for actor in state.actors.values()), default=-1) + 1
-    open_calls = {(actor.path, call.call_id) for actor in state.actors.values() for call in actor.open_calls}
-    asked = [request for request in state.requests.values() if (request.actor, request.call_id) in open_calls]
-    run.approvals.restore(len(state.requests), asked, state.decisions)
+    run.approvals.restore(len(state.requests), _still_asked(state), state.decisions)
+    for handle, text in state.long_reports.items():
+        run.results.keep(handle, text)
     if state.root in state.actors:
         _reopen(run, state, state.actors[state.root], limits)
+
+
+def _still_asked(state: RunState) -> Iterator[ApprovalRequested]:
+    """The questions about calls that have no result; what became of a call is asked anew each time it was begun."""
+    calls = {(actor.path, call.call_id): call for actor in state.actors.values() for call in actor.open_calls}
+    for request in state.requests.values():
+        call = calls.get((request.actor, request.call_id))
+        if call is not None and (request.about != "unclear" or call.unclear == request.id):
+            yield request
 
 
 def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> None:

@@ -9,7 +9,7 @@ import attrs
 import trio
 
 from .errors import JournalError, first_of
-from .events import PermissionDecided, ToolFinished, ToolRequested, ToolStarted
+from .events import BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted
 from .limits.estimate import byte_length
 from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
 from .record import images_to_json
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 LEAST_BYTES = 120
+UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
+UNCLEAR = (
+    "it was interrupted before its result was recorded and may have taken effect: "
+    "yes runs it again, no leaves it at that"
+)
 NOTE_BYTES = 1200
 """Kept for what the guard and the wrap-up may have to say after a round."""
 
@@ -167,6 +172,7 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
     call, tool = entry.call, entry.tool
     decision = await me.permits.decide(tool, entry.arguments, me.run.workspace)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
+        me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
         me.stop_after_round(Stop(over.limit, over.message))
         return ToolResult(call.id, call.name, f"refused: {over.message}", "refused")
     work.counted.add(call.id)
@@ -197,8 +203,21 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
         case str() as outcome:
             return ToolResult(call.id, call.name, outcome)
         case _:
-            text = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
-            return ToolResult(call.id, call.name, text, "unknown")
+            return await _confirmed(me, entry)
+
+
+async def _confirmed(me: Agent, entry: Ready) -> ToolResult | None:
+    """What a human says of a call that may have taken effect, where one is to be asked; None means: run it again."""
+    call, approvals = entry.call, me.run.approvals
+    unknown = ToolResult(call.id, call.name, UNKNOWN, "unknown")
+    if not (me.run.settings.confirm_unknown or approvals.knows(me.path, call.id, "unclear")):
+        return unknown
+    asked = await approvals.ask(me.path, call.id, call.name, entry.arguments, UNCLEAR, about="unclear")
+    with me.activity.idle(asked.is_decided):
+        answer = await asked.answer()
+    if answer.decision == "allow":
+        return None
+    return attrs.evolve(unknown, content=f"{UNKNOWN}\n{answer.by} says: {answer.why}") if answer.why else unknown
 
 
 def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:

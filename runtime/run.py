@@ -21,6 +21,7 @@ from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
 from .policy.rules import Permissions
+from .reaper import Reaper
 from .tools import Tool
 from .tools.results import ResultStore
 from .watch.stream import LogStream
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class RunSettings:
-    """What a run was started with: the model for agents whose file names none, and how far nobody may go."""
+    """What a run was started with: the model for agents whose file names none, and how far nobody may go.
+
+    Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
+    may have taken effect.
+    """
 
     model: str
     ceiling: Ceiling
@@ -40,6 +45,8 @@ class RunSettings:
     yes: bool = False
     headless: bool = False
     date: str = ""
+    refresh: bool = False
+    confirm_unknown: bool = False
 
 
 @attrs.define(eq=False)
@@ -60,6 +67,7 @@ class Run:
     tools: Mapping[str, Tool]
     settings: RunSettings
     chance: random.Random
+    reaper: Reaper = attrs.Factory(Reaper)
     results: ResultStore = attrs.Factory(ResultStore)
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0

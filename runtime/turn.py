@@ -70,6 +70,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
                 output_cap=grant.output_cap,
                 cost_usd=grant.cost_usd,
                 purpose=purpose,
+                result_cap=grant.result_cap,
             )
         )
         run.append(

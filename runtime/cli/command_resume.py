@@ -36,5 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     options = RunOptions.recorded(
         record.started, yes=arguments.yes, headless=arguments.no_input or not sys.stdin.isatty()
     )
-    resumption = Resumption(record, limits_after(record, changes), changes)
+    resumption = Resumption(
+        record,
+        limits_after(record, changes),
+        changes,
+        refresh=arguments.refresh,
+        confirm_unknown=arguments.confirm_unknown,
+    )
     return trio.run(stay, plan(options), state, folder, Shown.of(arguments), resumption)

@@ -99,6 +99,12 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     limit_flags(parser.add_argument_group("limits: N sets, +N raises"))
+    parser.add_argument(
+        "--refresh", action="store_true", help="take agent files as they are now, not as the run began with them"
+    )
+    parser.add_argument(
+        "--confirm-unknown", action="store_true", help="ask what became of calls that may have taken effect"
+    )
     parser.add_argument("--yes", action="store_true")
     parser.add_argument("--no-input", action="store_true")
     parser.add_argument("--json", action="store_true")

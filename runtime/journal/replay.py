@@ -14,6 +14,7 @@ from runtime.events import (
     ActorStarted,
     ApprovalDecided,
     ApprovalRequested,
+    BudgetRefused,
     BudgetReserved,
     BudgetSettled,
     CancelRequested,
@@ -36,10 +37,12 @@ from runtime.events import (
     NoteAdded,
     NotesChanged,
     PermissionDecided,
+    PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
     Record,
     RunFinished,
+    RunImported,
     RunResumed,
     RunStarted,
     RunWaiting,
@@ -100,13 +103,19 @@ def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
 def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
     state.resumed += 1
     state.waiting = False
-    state.cancel = None
-    state.finished = None
-    root = state.actors.get(state.root)
-    if root is not None and root.status != "running":
-        root.status, root.report = "running", None
     for actor in state.actors.values():
-        actor.request = actor.cancel = None
+        actor.request = None
+    if state.finished is None:
+        return
+    state.cancel = state.finished = None
+    if (root := state.actors.get(state.root)) is not None:
+        root.reopen()
+    for actor in state.actors.values():
+        actor.cancel = None
+
+
+def _run_imported(state: RunState, event: RunImported, record: Record) -> None:
+    state.imported = True
 
 
 def _run_finished(state: RunState, event: RunFinished, record: Record) -> None:
@@ -125,6 +134,10 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
         actor.limits = {**actor.limits, **event.limits}
     if actor is None or event.actor == state.root:
         state.limits = {**state.limits, **event.limits}
+    if event.by == "resume":
+        for each in state.actors.values():
+            if each.stop is not None and (each.report is None or each.path == state.root):
+                each.reopen()
 
 
 def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -> None:
@@ -150,6 +163,8 @@ def _approval_requested(state: RunState, event: ApprovalRequested, record: Recor
     actor = state.actors.get(event.actor)
     if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
         call.approval = event.id
+        if event.about == "unclear":
+            call.unclear = event.id
 
 
 def _approval_decided(state: RunState, event: ApprovalDecided, record: Record) -> None:
@@ -179,7 +194,12 @@ def _alert(state: RunState, event: Alert, record: Record) -> None:
     if len(state.alerts) > KEPT_ALERTS:
         del state.alerts[0]
     actor = state.actors.get(event.actor)
-    if actor is not None and not isinstance(event, LoopStopped) and event.note:
+    if actor is None:
+        return
+    actor.judged = True
+    if isinstance(event, LoopStopped):
+        actor.stop = ("loop", event.why)
+    elif event.note:
         _advise(state, actor, event.call_id, event.note)
 
 
@@ -225,7 +245,11 @@ def _message_received(state: RunState, event: MessageReceived, record: Record) -
     if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
         call.message = event.id  # delivered when the call has its result
         return
-    state.undelivered.pop(event.id, None)
+    sent = state.undelivered.pop(event.id, None)
+    if sent is not None and sent.text != event.text and state.histories:
+        state.long_reports[event.id] = sent.text
+    if actor is not None and not event.call_id:
+        actor.judged = True
     if actor is not None and state.histories and not event.call_id:
         actor.history.append(message_of(event))
 
@@ -245,8 +269,10 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         definition=event.definition,
         started_at=record.at,
         last_at=record.at,
+        turn=event.turn,
     )
     if state.histories:
+        actor.history += messages_from_json(event.history)
         actor.history.append(UserMessage(event.task))
     state.actors[actor.path] = actor
     state.by_call[event.parent, event.call_id] = actor.path
@@ -268,6 +294,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.status = cast("ActorStatus", event.report.get("status", "failed"))
     actor.request = None
     actor.held = False
+    actor.judged = True
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
         state.pending.pop(call.question, None)
@@ -289,6 +316,7 @@ def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, re
     actor.request = None
     actor.turn = event.turn + 1
     actor.wrapped_up = event.purpose == "wrap_up"
+    actor.reopened = False
     if event.text.strip():
         actor.last_text = event.text
     if event.purpose == "summary":
@@ -318,6 +346,7 @@ def _tool_started(state: RunState, actor: ActorState, event: ToolStarted, record
     if call is not None:
         call.started += 1
         call.started_at = record.at
+        call.unclear = ""
         state.waiting = False
 
 
@@ -346,6 +375,7 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
             for call, result in zip(actor.calls.values(), results, strict=True)
         )
         actor.past.append(PastStep(_reply_text(actor.history), past, record.at))
+    actor.judged = False
     actor.calls = {}
 
 
@@ -365,6 +395,10 @@ def _steer_received(state: RunState, actor: ActorState, event: SteerReceived, re
 
 
 def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Record) -> None:
+    actor.judged = True
+    if event.stop is not None:
+        actor.stop = (event.stop["reason"], event.stop["detail"])
+        actor.wrapping_up = True
     if state.histories:
         actor.history.append(UserMessage(event.text, "note"))
         if event.why == "length":
@@ -380,6 +414,20 @@ def _context_compacted(state: RunState, actor: ActorState, event: ContextCompact
 
 def _budget_reserved(state: RunState, actor: ActorState, event: BudgetReserved, record: Record) -> None:
     actor.reservations[event.id] = event
+    actor.judged = True
+    if event.purpose == "turn":
+        actor.result_cap = event.result_cap
+
+
+def _budget_refused(state: RunState, actor: ActorState, event: BudgetRefused, record: Record) -> None:
+    actor.stop = actor.stop or (event.limit, event.message)
+
+
+def _prefix_changed(state: RunState, actor: ActorState, event: PrefixChanged, record: Record) -> None:
+    if event.prompt is not None:
+        actor.prompt = event.prompt
+    if event.tools is not None:
+        actor.tools = event.tools
 
 
 def _budget_settled(state: RunState, actor: ActorState, event: BudgetSettled, record: Record) -> None:
@@ -408,6 +456,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     RunWaiting: _run_waiting,
     RunResumed: _run_resumed,
     RunFinished: _run_finished,
+    RunImported: _run_imported,
     LimitsChanged: _limits_changed,
     CancelRequested: _cancel_requested,
     ActorStarted: _actor_started,
@@ -442,6 +491,8 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     NoteAdded: _note_added,
     ContextCompacted: _context_compacted,
     BudgetReserved: _budget_reserved,
+    BudgetRefused: _budget_refused,
+    PrefixChanged: _prefix_changed,
     BudgetSettled: _budget_settled,
     NotesChanged: _notes_changed,
     SkillLoaded: _skill_loaded,

@@ -35,7 +35,7 @@ Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
 
-    `message` is the report it has received and not given back yet.
+    `message` is the report it has received and not given back yet, `unclear` the question what became of it.
     """
 
     call_id: str
@@ -48,6 +48,7 @@ class CallState:
     approval: str = ""
     question: str = ""
     message: str = ""
+    unclear: str = ""
     finished: ToolFinished | None = None
 
 
@@ -85,7 +86,9 @@ class ActorState:
     `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
     `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
     `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
-    is on its way to the parent. `wrapped_up`: its last reply was to be the very last.
+    is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
+    been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
+    loop guard has seen the last round. `result_cap`: what the round under way may add.
     """
 
     path: str
@@ -121,15 +124,21 @@ class ActorState:
     cancel: CancelRequested | None = None
     background: bool = False
     sent: bool = False
+    stop: tuple[str, str] | None = None
+    wrapping_up: bool = False
     wrapped_up: bool = False
+    reopened: bool = False
+    judged: bool = True
+    result_cap: int = 0
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
 
-    @property
-    def ended_once(self) -> bool:
-        """Whether its work was brought to an end before: what comes now is more than it was asked for."""
-        return self.report is not None or self.wrapped_up
+    def reopen(self) -> None:
+        """More is wanted of an actor whose end was decided."""
+        self.status, self.report, self.stop = "running", None, None
+        self.wrapping_up = self.wrapped_up = False
+        self.reopened = True
 
     @property
     def open_calls(self) -> tuple[CallState, ...]:
@@ -146,7 +155,8 @@ class ActorState:
 class RunState:
     """A whole run. `seq` and `at` are those of the newest record folded in.
 
-    With `histories` False, for those who only watch, messages and the guard's past are left out.
+    With `histories` False, for those who only watch, messages and the guard's past are left out. `long_reports`
+    are the whole texts of those that entered a history in part.
     """
 
     histories: bool = True
@@ -164,6 +174,8 @@ class RunState:
     pending: dict[str, float] = attrs.Factory(dict[str, float])
     undelivered: dict[str, MessageSent] = attrs.Factory(dict[str, MessageSent])
     changes: list[FileChanged] = attrs.Factory(list[FileChanged])
+    long_reports: dict[str, str] = attrs.Factory(dict[str, str])
+    imported: bool = False
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])
@@ -223,8 +235,7 @@ class RunState:
         return tuple(
             child
             for child in children
-            if not child.sent
-            and (child.background if child.report is not None else child.call_id not in beginning)
+            if not child.sent and (child.background if child.report is not None else child.call_id not in beginning)
         )
 
     def subtree(self, path: str) -> tuple[ActorState, ...]:

@@ -156,5 +156,6 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "int": counts,
     "int | None": st.none() | counts,
     "bool": st.booleans(),
+    "tuple[str, ...] | None": st.none() | st.lists(texts, max_size=2).map(tuple),
     "tuple[str, ...]": st.lists(texts, max_size=2).map(tuple),
 }

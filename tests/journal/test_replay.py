@@ -306,12 +306,14 @@ def test_phases_of_a_run() -> None:
     assert phase(ActorHeld(), ActorContinued()).phase == "running"
     cancel = CancelRequested(actor="a", by="ada")
     assert phase(cancel).cancel == cancel
-    assert phase(cancel, RunResumed()).cancel is None
+    assert phase(cancel, RunResumed()).cancel == cancel
     assert phase(LimitsChanged(limits={"max_steps": 9})).limits == {"max_steps": 9}
     assert phase(LimitsChanged(actor="a", limits={"max_steps": 9})).actors["a"].limits == {"max_steps": 9}
     report = report_to_json(Report("stopped", "x", Usage(), None, 1, "loop"))
     ended = phase(ActorFinished(actor="a", report=report), RunFinished(report=report))
     assert (ended.phase, ended.actors["a"].status) == ("ended", "stopped")
+    again = phase(cancel, ActorFinished(actor="a", report=report), RunFinished(report=report), RunResumed())
+    assert (again.phase, again.cancel, again.actors["a"].report) == ("running", None, None)
 
 
 def test_messages_are_delivered_once() -> None:
