@@ -24,7 +24,7 @@ AGENT = """\
 ---
 name: writer
 description: Writes.
-tools: [write_file]
+tools: [read_file, write_file]
 ---
 Write.
 """
@@ -39,7 +39,8 @@ class Place:
 
     async def run(self, *writes: tuple[str, str]) -> RunFolder:
         """A run that writes these files, one call after the other."""
-        calls = [f"{{name: write_file, arguments: {{path: {path}, content: {text!r}}}}}" for path, text in writes]
+        calls = [f"{{name: read_file, arguments: {{path: {path}}}}}" for path in self.files()]
+        calls += [f"{{name: write_file, arguments: {{path: {path}, content: {text!r}}}}}" for path, text in writes]
         script = self.workspace.parent / "script.yaml"
         script.write_text("writer:\n" + "".join(f"  - calls: [{call}]\n" for call in calls) + "  - done\n")
         runtime = open_runtime(self.workspace, model=f"scripted/{script}", state=str(self.state.path))
