@@ -37,6 +37,7 @@ from .messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResul
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
+from .questions import ask_human
 from .record import report_to_json, result_of
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
@@ -44,6 +45,7 @@ from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run
 from .stop import Stop
 from .tools import RunHooks, ToolBox, ToolContext
+from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
 
 CONTINUE = "Continue exactly where you stopped; do not repeat what you have already written."
@@ -86,6 +88,7 @@ class Agent(Actor[Assignment, Report]):
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
         self.history = History(run, path)
         self.activity = Activity(run, path)
+        self.memory = Memory()
         self.family = Family(self, hire)
         self.background = Background(self)
         self.turn = 0
@@ -318,6 +321,11 @@ class Agent(Actor[Assignment, Report]):
             changed=changes.changed,
             report=lambda event: run.append(attrs.evolve(event, actor=self.path)),
             readable=self.permits.readable,
+            memory=self.memory,
+            original=changes.original,
+            ask=lambda text, options: ask_human(self, id, text, options),
+            may_fetch=self.permits.may_fetch,
+            may_fetch_private=self.permits.may_fetch_private,
         )
 
     def _retried(self, call: ToolCall, attempt: int, wait: float, message: str) -> None:
@@ -378,6 +386,7 @@ class Agent(Actor[Assignment, Report]):
             seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
         self.history.restore(history, state.steers.values())
         self.turn = state.turn
+        self.memory.restore(state.seen, state.notes)
         self._held = state.held
         self.result_cap = state.result_cap or RESULT_CAP
         self.room = self.result_cap * BYTES_PER_TOKEN

@@ -15,11 +15,13 @@ from actors import ActorFailed, ChildSpec, Supervisor
 
 from .agent import Agent
 from .cast import Cast
+from .config import Humans
 from .deadlines import Deadlines
 from .definitions import Definition
 from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
+from .grants import Grants
 from .hiring import hire, limits_from, limits_of, own_tools
 from .journal.folder import RunFolder
 from .journal.interface import Journal
@@ -58,6 +60,7 @@ class Plan:
     rules: Permissions
     tools: Mapping[str, Tool]
     workspace: Workspace
+    humans: Humans = Humans()
 
 
 def plan(
@@ -100,7 +103,11 @@ def plan(
         workspace = Workspace(options.workspace)
     except PathError as error:
         raise UsageError(str(error)) from error
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace)
+    humans = Humans(
+        own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
+        own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
+    )
+    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
 
 
 def _given(tool: Tool) -> Tool:
@@ -117,6 +124,7 @@ class LiveRun:
         self.folder = folder
         self.stream = run.stream
         self.approvals = run.approvals
+        self.questions = run.questions
         self._done = trio.Event()
         self._report: Report | None = None
         self._error: ElencoError | None = None
@@ -218,6 +226,7 @@ async def open_run(
         raise JournalError(f"run {id} has gone on in another process meanwhile: try again")
     stream = LogStream(journal, clock=time.time)
     options = ready.options
+    state = folder.path.parent.parent if folder is not None else None
     ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
     run = Run(
         id=id,
@@ -236,9 +245,11 @@ async def open_run(
             options.yes,
             options.headless,
             time.strftime("%Y-%m-%d"),
+            ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
         ),
+        grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
     )
     limits = ready.limits

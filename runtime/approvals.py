@@ -71,6 +71,10 @@ class Approvals:
         """Whether this was asked about a call that has no result yet."""
         return (actor, call_id, about) in self._by_call
 
+    def was_asked(self, actor: str, call_id: str) -> bool:
+        """Whether a question about this call is on record."""
+        return (actor, call_id, "call") in self._by_call
+
     async def ask(
         self,
         actor: str,
@@ -78,8 +82,8 @@ class Approvals:
         name: str,
         arguments: JsonObject,
         why: str,
-        *,
         preview: str = "",
+        always: tuple[str, ...] = (),
         about: str = "call",
     ) -> Pending:
         """The question whether a call may run, on record; the same one again for a call that was asked about before.
@@ -97,6 +101,7 @@ class Approvals:
                 arguments=arguments,
                 why=why,
                 preview=preview,
+                always=always,
                 about=about,
             )
             # Known before it is shown: whoever sees it may answer at once.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import trio
 
+from .errors import JournalError
 from .events import FileChanged, FileChanging
 from .policy.paths import Change
 from .run import Run, digest
@@ -30,6 +31,7 @@ class Changes:
             except OSError as error:
                 why = error.strerror or error
                 raise ToolError(f"{change.path} was not changed: what is there cannot be kept ({why})") from error
+        self._run.originals.setdefault(change.path, change.before)
         first = self._seen.get(change.path)
         self._seen[change.path] = Change(change.path, first.before if first else change.before, change.after, None)
         event = FileChanging(
@@ -53,6 +55,16 @@ class Changes:
                 after=seen.after if seen else digest(after),
             )
         )
+
+    def original(self, path: str, now: bytes | None) -> bytes | None:
+        """What a file held when the run began; blocks. Raises ToolError where that is not kept."""
+        if path not in self._run.originals:
+            return now
+        name = self._run.originals[path]
+        try:
+            return None if name is None else self._run.journal.contents.get(name)
+        except JournalError as error:
+            raise ToolError(f"what {path} held when the run began is not kept") from error
 
     async def _record(self, event: FileChanging) -> None:
         self._run.append(event)

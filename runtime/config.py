@@ -27,6 +27,7 @@ KEYS = (
     "hooks",
     "search",
     "sandbox",
+    "approvals",
 )
 
 
@@ -48,6 +49,22 @@ WAITS = ("connect", "first_byte", "idle")
 
 
 @attrs.frozen
+class SearchConfig:
+    """Where search_web asks: the base URL of a SearXNG server, and the language of the results."""
+
+    base_url: str
+    language: str = ""
+
+
+@attrs.frozen
+class Humans:
+    """How many seconds a human is waited for (None: as long as it takes), and what ask_user hears with nobody there."""
+
+    timeout: float | None = None
+    answer: str | None = None
+
+
+@attrs.frozen
 class Config:
     """One settings file's say; `path` as shown to a person."""
 
@@ -60,8 +77,9 @@ class Config:
     limits: Caps = Caps()
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    search: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    search: SearchConfig | None = None
     sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    approvals: Humans = Humans()
 
 
 def user_folder(environment: Mapping[str, str] | None = None) -> Path | None:
@@ -104,12 +122,46 @@ def read(content: str, shown: str) -> Config:
         limits=fields.take("limits", _limits, Caps()),
         loops=fields.take("loops", mapping, {}),
         hooks=fields.take("hooks", mapping, {}),
-        search=fields.take("search", mapping, {}),
+        search=fields.take("search", _search),
         sandbox=fields.take("sandbox", mapping, {}),
+        approvals=fields.take("approvals", _approvals, Humans()),
     )
     if faults:
         raise DefinitionError(sorted(faults, key=lambda fault: (fault.line, fault.column)))
     return config
+
+
+def _search(value: Value) -> SearchConfig:
+    fields = Fields[Any](value, ("base_url", "language"), [])
+    if "base_url" not in fields and not fields.faults:
+        raise Wrong("search needs a base_url, that of a SearXNG server", value)
+    found = SearchConfig(fields.take("base_url", _http_url, ""), fields.take("language", text, ""))
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return found
+
+
+def _http_url(value: Value) -> str:
+    url = text(value)
+    scheme, mark, rest = url.partition("://")
+    if scheme not in ("http", "https") or not mark or not rest.strip("/"):
+        raise Wrong("must be a URL that begins with http:// or https://", value)
+    return url.rstrip("/")
+
+
+def _approvals(value: Value) -> Humans:
+    fields = Fields[Any](value, ("timeout", "answer"), [])
+    found = Humans(fields.take("timeout", _seconds), fields.take("answer", text))
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return found
+
+
+def _seconds(value: Value) -> float:
+    plain = value.plain()
+    if not isinstance(plain, int | float) or isinstance(plain, bool) or plain < 1:
+        raise Wrong("must be a number of seconds, at least 1", value)
+    return float(plain)
 
 
 def _limits(value: Value) -> Caps:

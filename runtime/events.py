@@ -244,7 +244,10 @@ class PermissionDecided(Event):
 
 @attrs.frozen(kw_only=True)
 class ApprovalRequested(Event):
-    """`about` is call: may it run; or unclear: it may have taken effect already, may it run again."""
+    """`preview` shows what would happen; `always` is what the scopes run and workspace allow from then on.
+
+    `about` is call: may it run; or unclear: it may have taken effect already, may it run again.
+    """
 
     type: ClassVar[str] = "approval.requested"
     id: str
@@ -253,6 +256,7 @@ class ApprovalRequested(Event):
     arguments: JsonObject
     why: str
     preview: str = ""
+    always: tuple[str, ...] = ()
     about: str = "call"
 
 
@@ -304,7 +308,10 @@ class ToolOutput(Event):
 
 @attrs.frozen(kw_only=True)
 class ToolFinished(Event):
-    """`kind` is ok, error, refused, interrupted or unknown (it may or may not have taken effect)."""
+    """`kind` is ok, error, refused, interrupted or unknown (it may or may not have taken effect).
+
+    `full` is the hash of the full text where `result` is a shortened one and the full one is kept.
+    """
 
     type: ClassVar[str] = "tool.finished"
     call_id: str
@@ -315,6 +322,7 @@ class ToolFinished(Event):
     kind: str = "ok"
     data: JsonObject | None = None
     images: tuple[JsonObject, ...] = ()
+    full: str = ""
 
 
 @attrs.frozen(kw_only=True)

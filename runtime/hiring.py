@@ -104,7 +104,7 @@ def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
         raise DefinitionError([Fault(definition.path, 1, str(error))]) from None
     settings = run.settings
     ceiling = parent.permits.handed_down() if parent is not None else settings.ceiling
-    return Permits(own + settings.rules, ceiling, settings.yes)
+    return Permits(own + settings.rules, ceiling, settings.yes, run.grants)
 
 
 def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:

@@ -113,8 +113,8 @@ class RunHandle:
         """How the run ended. Raises WaitingForHuman, ElencoError. A cancelled call leaves the run going."""
         report = await self._live.report()
         if report is None:
-            ids = ", ".join(request.id for request in self._live.approvals.pending)
-            raise WaitingForHuman(f"run {self.id} waits for {ids}: elenco approve {self.id} {ids.split(',')[0]}")
+            ids = self._live.run.waits_for
+            raise WaitingForHuman(f"run {self.id} waits for {', '.join(ids)}: elenco approve {self.id} {ids[0]}")
         return report
 
     def cancel(self) -> None:

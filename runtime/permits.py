@@ -5,29 +5,41 @@ from __future__ import annotations
 import attrs
 import trio
 
+from .grants import Grants
 from .messages import JsonObject
 from .policy.decision import Ceiling, Decision, decide, readable
 from .policy.paths import Workspace
-from .policy.rules import Permissions
+from .policy.rules import Permissions, names_host
+from .policy.subjects import HostSubject, Subject
 from .tools import Tool
 from .tools.subjects import subject_of
 
 
 @attrs.frozen
 class Permits:
-    """An actor's own rules, the ceiling, and whether an ask is answered with yes beforehand."""
+    """An actor's own rules, the ceiling, and what is answered with yes beforehand: every ask, or what was granted."""
 
     own: Permissions
     ceiling: Ceiling
     yes: bool = False
+    grants: Grants = attrs.field(factory=Grants)
 
     async def decide(self, tool: Tool, arguments: JsonObject, workspace: Workspace) -> Decision:
         """The decision on one call, by the real paths it names. A cancelled call leaves nothing behind."""
+        return self.judge(await self.subject(tool, arguments, workspace))
+
+    async def subject(self, tool: Tool, arguments: JsonObject, workspace: Workspace) -> Subject:
+        """What a call is about, by the real paths it names. A cancelled call leaves nothing behind."""
         if tool.paths:
-            subject = await trio.to_thread.run_sync(subject_of, tool, arguments, workspace)
-        else:
-            subject = subject_of(tool, arguments, workspace)
-        return decide(subject, self.own, self.ceiling, yes=self.yes)
+            return await trio.to_thread.run_sync(subject_of, tool, arguments, workspace)
+        return subject_of(tool, arguments, workspace)
+
+    def judge(self, subject: Subject) -> Decision:
+        """The decision on what a call is about; what was granted needs no question, files that govern agents do."""
+        decision = decide(subject, self.own, self.ceiling, yes=self.yes)
+        if decision.verdict == "ask" and decision.by != "protected" and self.grants.covers(subject):
+            return Decision("allow", f"granted: {decision.rule}", "you")
+        return decision
 
     def handed_down(self) -> Ceiling:
         """The ceiling of this actor's children."""
@@ -36,3 +48,11 @@ class Permits:
     def readable(self, path: str) -> bool:
         """Whether a tool that looks at many files may look at this one."""
         return readable(path, self.own, self.ceiling)
+
+    def may_fetch(self, host: str) -> bool:
+        """Whether a host may be asked without a question."""
+        return self.judge(HostSubject(host)).verdict == "allow"
+
+    def may_fetch_private(self, host: str) -> bool:
+        """Whether a rule names this very host, so that it may be one of a private network."""
+        return any(names_host(rule, host) for rule in self.own.allow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 
@@ -61,7 +62,16 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
             )
     run.recovered = state
     run.numbers = max((actor.number for actor in state.actors.values()), default=-1) + 1
+    open_calls = {(actor.path, call.call_id) for actor in state.actors.values() for call in actor.open_calls}
     run.approvals.restore(len(state.requests), _still_asked(state), state.decisions)
+    questions = [question for question in state.questions.values() if (question.actor, question.call_id) in open_calls]
+    run.questions.restore(len(state.questions), questions, state.answers)
+    run.originals.update(state.originals)
+    run.results.restore(state.kept)
+    for decision in state.decisions.values():
+        request = state.requests.get(decision.id)
+        if request is not None and decision.decision == "allow":
+            _grant(run, decision.scope, request.always)
     for handle, text in state.long_reports.items():
         run.results.keep(handle, text)
     if state.root in state.actors:
@@ -75,6 +85,18 @@ def _still_asked(state: RunState) -> Iterator[ApprovalRequested]:
         call = calls.get((request.actor, request.call_id))
         if call is not None and (request.about != "unclear" or call.unclear == request.id):
             yield request
+
+
+def _grant(run: Run, scope: str, grants: tuple[str, ...]) -> None:
+    """What was allowed for more than once; where nobody ran meanwhile, it is kept for the workspace only now."""
+    match scope:
+        case "run":
+            run.grants.add(grants)
+        case "workspace":
+            with contextlib.suppress(OSError):
+                run.grants.keep(grants)
+        case _:
+            pass
 
 
 def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> None:

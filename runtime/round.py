@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import attrs
 import trio
 
+from .approvals import Pending
 from .errors import JournalError, first_of
-from .events import BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted
+from .events import ApprovalDecided, BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted, Warned
 from .limits.estimate import byte_length
 from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
+from .policy.grants import grants_of
+from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
 from .tools import Problem, Tool, rounds
@@ -158,6 +161,8 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     result = _overdue(call, tool, limit)
     with trio.move_on_after(limit):
         result = await me.toolbox.run(runnable, me.tool_context(call), me.hooks)
+    result = _fitting(me, work, result)
+    await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
 
 
@@ -170,7 +175,8 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
 async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
     """The arguments the call may run with (a human may have edited them), or the result that says why not."""
     call, tool = entry.call, entry.tool
-    decision = await me.permits.decide(tool, entry.arguments, me.run.workspace)
+    subject = await me.permits.subject(tool, entry.arguments, me.run.workspace)
+    decision = me.permits.judge(subject)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
         me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
         me.stop_after_round(Stop(over.limit, over.message))
@@ -183,13 +189,65 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
         return entry.arguments
     if decision.verdict == "deny":
         return ToolResult(call.id, call.name, f"denied by rule {decision.rule} ({decision.by})", "refused")
+    preview = "" if me.run.approvals.was_asked(me.path, call.id) else await _preview(me, entry, subject)
+    if isinstance(preview, ToolResult):
+        return preview
     why = f"{decision.rule} ({decision.by})"
-    asked = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why)
-    with me.activity.idle(asked.is_decided):
-        answer = await asked.answer()
-    if answer.decision == "allow":
-        return answer.arguments if answer.arguments is not None else entry.arguments
-    return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
+    # Files that govern agents ask every time, so nothing is promised for later.
+    always = () if decision.by == "protected" else grants_of(subject)
+    asked = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why, preview, always)
+    answer = await _decided(me, asked)
+    if answer.decision != "allow":
+        return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
+    await _grant(me, answer.scope, asked.request.always)
+    if answer.arguments is None:
+        return entry.arguments
+    # A human may change what is done, and still nothing that is denied.
+    edited = await me.permits.decide(tool, answer.arguments, me.run.workspace)
+    if edited.verdict == "deny":
+        text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
+        return ToolResult(call.id, call.name, text, "refused")
+    return answer.arguments
+
+
+async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResult:
+    """What a human is shown of a call, or its result where it cannot succeed: then nobody needs to be asked.
+
+    The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
+    """
+    call = entry.call
+    found = await me.toolbox.preview(call, entry.arguments, me.tool_context(call))
+    if isinstance(found, str):
+        return found
+    uses = subject.uses if isinstance(subject, PathSubject) else ()
+    if all(me.permits.readable(use.path) for use in uses):
+        return ToolResult(call.id, call.name, found.text, "error")
+    return f"As things stand it would fail: {found.text}"
+
+
+async def _decided(me: Agent, asked: Pending) -> ApprovalDecided:
+    """A human's decision; with a time-out in the settings, silence is a no."""
+    limit = me.run.settings.humans.timeout
+    with me.activity.idle(asked.is_decided), trio.move_on_after(math.inf if limit is None else limit):
+        return await asked.answer()
+    if not asked.is_decided():
+        why = f"nobody decided within {limit:g} s"
+        await me.run.approvals.decide(asked.request.id, "deny", "time-out", why=why)
+    return await asked.answer()
+
+
+async def _grant(me: Agent, scope: str, grants: tuple[str, ...]) -> None:
+    """Allow more than this call. A cancelled call may have kept it."""
+    match scope:
+        case "run":
+            me.run.grants.add(grants)
+        case "workspace":
+            try:
+                await trio.to_thread.run_sync(me.run.grants.keep, grants)
+            except OSError as error:
+                me.run.append(Warned(text=f"allowed for this run only, it could not be kept: {error.strerror}"))
+        case _:
+            pass
 
 
 async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
@@ -224,7 +282,11 @@ def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:
     """The result within its share of what the round may add: what others left of theirs is there for it."""
     waiting = max(1, len(work.calls) - len(work.results))
     share = max(LEAST_BYTES, (work.cap * 2 - NOTE_BYTES - work.used) // waiting - FRAME_BYTES)
-    content = fitting(result.content, share, lambda whole: me.run.results.keep(result.call_id, whole))
+    if byte_length(result.content) <= share:
+        return result
+    # Cut from the whole text, not from what is left of it, so that what the marker says of it stays true.
+    whole = me.run.results.get(result.call_id) or result.content
+    content = fitting(whole, share, lambda text: me.run.results.keep(result.call_id, text))
     return result if content is result.content else attrs.evolve(result, content=content)
 
 
@@ -238,6 +300,7 @@ def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
     work.used += _weight(result)
     work.seconds[result.call_id] = seconds
     me.run.approvals.withdraw(me.path, result.call_id)
+    me.run.questions.withdraw(me.path, result.call_id)
     me.run.append(
         ToolFinished(
             actor=me.path,
@@ -249,5 +312,6 @@ def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
             kind=result.kind,
             data=work.data.get(result.call_id),
             images=images_to_json(result.images),
+            full=me.run.results.name_of(result.call_id),
         )
     )

@@ -12,15 +12,18 @@ import trio
 
 from .approvals import Approvals
 from .cast import Cast
+from .config import Humans
 from .deadlines import Deadlines
 from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
+from .grants import Grants
 from .journal.interface import Journal
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
 from .policy.rules import Permissions
+from .questions import Questions
 from .reaper import Reaper
 from .tools import Tool
 from .tools.results import ResultStore
@@ -45,6 +48,7 @@ class RunSettings:
     yes: bool = False
     headless: bool = False
     date: str = ""
+    humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
 
@@ -68,7 +72,8 @@ class Run:
     settings: RunSettings
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
-    results: ResultStore = attrs.Factory(ResultStore)
+    grants: Grants = attrs.Factory(Grants)
+    originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None
@@ -76,28 +81,38 @@ class Run:
     suspending: bool = False
     failure: JournalError | None = None
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+    results: ResultStore = attrs.field(init=False)
     approvals: Approvals = attrs.field(init=False)
+    questions: Questions = attrs.field(init=False)
     waiting: bool = False
 
     def __attrs_post_init__(self) -> None:
+        self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
+        self.questions = Questions(self.journal, self.check_waiting)
 
     def append(self, event: Event) -> None:
         """Record an event. Raises JournalError once a commit has failed."""
         self.journal.append(event)
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The ids of all approvals and questions that no human has answered yet."""
+        requests, questions = self.approvals.pending, self.questions.pending
+        return (*(request.id for request in requests), *(question.id for question in questions))
 
     def check_waiting(self) -> None:
         """Note whether every live actor waits for a human; with nobody there to ask, the process may end.
 
         To be called whenever an actor stops or begins to work, and when a question is asked or decided.
         """
-        pending = self.approvals.pending
+        pending = self.waits_for
         waited = self.waiting
         self.waiting = bool(pending) and not any(agent.activity.works for agent in self.live.values())
         if not self.waiting or self.suspending:
             return
         if not waited:
-            self.append(RunWaiting(on=tuple(request.id for request in pending)))
+            self.append(RunWaiting(on=pending))
         if self.settings.headless:
             self.suspend()
 

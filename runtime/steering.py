@@ -47,7 +47,8 @@ class Steering:
             case Approve() | Deny():
                 await self._decide(command)
             case Answer():
-                raise UsageError(f"{command.id}: no question waits for an answer")
+                given = await self.live.questions.answer(command.id, command.text, command.by or "you")
+                return {"answer": given.answer}
             case Say():
                 agent = self._agent(command.actor)
                 id = f"s{run.journal.last_seq + 1}"  # the place of its event: no later process gives it again

@@ -21,6 +21,7 @@ from runtime.events import (
     ContextCompacted,
     Event,
     FileChanged,
+    FileChanging,
     LimitsChanged,
     LoopBlocked,
     LoopNudged,
@@ -230,8 +231,15 @@ def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
     state.servers[event.server] = f"lost: {event.why}"
 
 
+def _file_changing(state: RunState, event: FileChanging, record: Record) -> None:
+    state.originals.setdefault(event.path, event.before)
+
+
 def _file_changed(state: RunState, event: FileChanged, record: Record) -> None:
     state.changes.append(event)
+    actor = state.actors.get(event.actor)
+    if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
+        call.changed[event.path] = event.after
 
 
 def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
@@ -355,6 +363,9 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
     if call is None or call.finished is not None:
         return
     call.finished = event
+    if event.full:
+        state.kept[event.call_id] = event.full
+    _see(actor, call, event)
     state.undelivered.pop(call.message, None)
     state.pending.pop(call.approval, None)
     state.pending.pop(call.question, None)
@@ -377,6 +388,17 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
         actor.past.append(PastStep(_reply_text(actor.history), past, record.at))
     actor.judged = False
     actor.calls = {}
+
+
+def _see(actor: ActorState, call: CallState, event: ToolFinished) -> None:
+    """What the actor knows of files: what the call showed, then what it changed. Only a call that has ended counts."""
+    if event.name == "read_file" and event.data is not None:
+        actor.seen.update(event.data.get("seen", {}))
+    for path, content in call.changed.items():
+        if content is None:
+            actor.seen.pop(path, None)
+        else:
+            actor.seen[path] = content
 
 
 def _reply_text(history: list[Message]) -> str:
@@ -472,6 +494,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     Warned: _warned,
     McpConnected: _mcp_connected,
     McpLost: _mcp_lost,
+    FileChanging: _file_changing,
     FileChanged: _file_changed,
     MessageSent: _message_sent,
     MessageReceived: _message_received,

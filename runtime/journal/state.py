@@ -50,6 +50,7 @@ class CallState:
     message: str = ""
     unclear: str = ""
     finished: ToolFinished | None = None
+    changed: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
 
 
 @attrs.frozen
@@ -120,6 +121,7 @@ class ActorState:
     elapsed: float = 0.0
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
+    seen: dict[str, str] = attrs.Factory(dict[str, str])
     skills: list[str] = attrs.Factory(list[str])
     cancel: CancelRequested | None = None
     background: bool = False
@@ -174,6 +176,8 @@ class RunState:
     pending: dict[str, float] = attrs.Factory(dict[str, float])
     undelivered: dict[str, MessageSent] = attrs.Factory(dict[str, MessageSent])
     changes: list[FileChanged] = attrs.Factory(list[FileChanged])
+    originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
+    kept: dict[str, str] = attrs.Factory(dict[str, str])
     long_reports: dict[str, str] = attrs.Factory(dict[str, str])
     imported: bool = False
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])

@@ -189,6 +189,17 @@ def _with_parents(path: str) -> Iterable[str]:
         yield path
 
 
+def names_host(rule: Rule, host: str) -> bool:
+    """Whether a rule for hosts names this one in full, without a wildcard."""
+    pattern = rule.pattern
+    return (
+        rule.tool == "fetch_url"
+        and pattern is not None
+        and not set(pattern) & set("*?[")
+        and _host_matches(pattern, host)
+    )
+
+
 def _host_matches(pattern: str, host: str) -> bool:
     return fnmatchcase(host.lower().rstrip("."), pattern.lower().rstrip("."))
 

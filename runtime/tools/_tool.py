@@ -198,7 +198,8 @@ class Tool:
         for name, use in uses.items():
             path = name if callable(self.paths) else arguments.get(name)
             if isinstance(path, str):
-                found += [(path, use)] if isinstance(use, str) else [(path, each) for each in use]
+                each: tuple[PathUse, ...] = use if isinstance(use, tuple) else (use,)
+                found.extend((path, one) for one in each)
         return tuple(found)
 
 

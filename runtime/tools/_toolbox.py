@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runtime.wire.schemas import PreparedSchema
 
 THREAD_GRACE = 2.0
+MAX_PREVIEW_CHARS = 20_000
 _TOOK_EFFECT = "it took effect before the interruption; what it answered is lost"
 _TRANSIENT = frozenset(
     {
@@ -197,6 +198,22 @@ class ToolBox:
             text = self._fitting(tool, call, output.text, hooks)
             result = _result(call, text, "error" if output.is_error else "ok")
             return attrs.evolve(result, images=output.images) if output.images else result
+
+    async def preview(self, call: ToolCall, arguments: JsonObject, ctx: ToolContext) -> str | Problem:
+        """What a call with checked arguments would do, as a human reads it, "" where its tool cannot say.
+
+        A Problem is why it cannot succeed. A cancelled call changes nothing.
+        """
+        tool = self._tools[call.name]
+        if tool.preview is None:
+            return ""
+        try:
+            text = await _in_thread(functools.partial(tool.preview, ctx, _converted(tool, arguments)), self._threads)
+        except (ToolError, ElencoError) as error:
+            return Problem(str(error))
+        except Exception as error:  # noqa: BLE001  # a tool's fault, which its run will show as well
+            return f"no preview: {_message(error)}"
+        return shorten(_encodable(str(text)), MAX_PREVIEW_CHARS)
 
     async def outcome(self, call: ToolCall, arguments: JsonObject) -> str | bool | None:
         """What became of a call that was cut off, by its tool's own `check`: its result, False where it did nothing.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import trio
 
 from runtime.messages import JsonObject
@@ -9,8 +11,10 @@ from runtime.policy.globs import GlobError, compile_glob
 from runtime.policy.paths import Entry
 
 from ._text import counted, plain
-from ._tool import PathUses, Tool, ToolContext, ToolError, tool
-from .diff import unified
+from ._tool import Output, PathUses, Tool, ToolContext, ToolError, tool
+from .changes import MAX_EDIT_BYTES, Change, carry_out, find, unseen
+from .document import DocumentError, in_the_manner_of
+from .memory import SEEN
 from .reading import read_page
 
 MAX_ENTRIES = 1000
@@ -77,7 +81,7 @@ def find_files(ctx: ToolContext, pattern: str) -> str:
 
 
 @tool(effects="none", paths={"path": "read"})
-def read_file(ctx: ToolContext, path: str, start: int = 1, end: int | None = None) -> str:
+def read_file(ctx: ToolContext, path: str, start: int = 1, end: int | None = None) -> Output:
     """Read a text file of the workspace: a first line that names the file and the lines shown, then numbered lines.
 
     Args:
@@ -88,33 +92,53 @@ def read_file(ctx: ToolContext, path: str, start: int = 1, end: int | None = Non
     if start < 1 or (end is not None and end < start):
         raise ToolError(f"start={start}, end={end}: lines are counted from 1, and end is not before start")
     with ctx.workspace.open_read(path) as file:
-        return read_page(file, path, start, end, trio.from_thread.check_cancelled)
+        content = file.read(MAX_EDIT_BYTES + 1)
+        if len(content) > MAX_EDIT_BYTES:
+            file.seek(0)
+            return Output(read_page(file, path, start, end, trio.from_thread.check_cancelled))
+    # What is shown and what is remembered as seen are the same bytes.
+    text = read_page(io.BytesIO(content), path, start, end, trio.from_thread.check_cancelled)
+    real = ctx.workspace.real_path(path)
+    ctx.memory.saw(real, content)
+    return Output(text, data={SEEN: {real: ctx.memory.seen[real]}})
 
 
-@tool(effects="idempotent", paths={"path": "write"})
+def _preview_write(ctx: ToolContext, arguments: JsonObject) -> str:
+    return _plan_write(ctx, **arguments).diff
+
+
+@tool(effects="idempotent", paths={"path": "write"}, preview=_preview_write)
 def write_file(ctx: ToolContext, path: str, content: str) -> str:
-    """Write a whole text file of the workspace, new or in place of what is there; folders on the way are made.
+    """Write a whole text file of the workspace, new or in place of one that you have read; folders are made.
 
     Args:
         path: The file, relative to the workspace.
         content: All of the file's text.
     """
+    with ctx.workspace.edits:
+        change = _plan_write(ctx, path, content)
+        after = change.after or b""
+        lines = content.count("\n") + bool(content and not content.endswith("\n"))
+        size = f"{counted(lines, 'line', 'lines')}, {counted(len(after), 'byte', 'bytes')}"
+        if change.before == after:
+            ctx.memory.saw(change.path, after)
+            return f"{plain(change.path)} already has this content ({size})"
+        carry_out(ctx, [change])
+    return f"{'wrote the new file' if change.before is None else 'replaced'} {plain(change.path)} ({size})"
+
+
+def _plan_write(ctx: ToolContext, path: str, content: str) -> Change:
+    """What a write would do. Raises PathError, ToolError over a content that the actor does not know."""
+    found = find(ctx, path)
     try:
-        after = content.encode()
-    except UnicodeEncodeError:
-        raise ToolError("content is no valid Unicode text: it holds half of a surrogate pair") from None
-    written = ctx.workspace.write_bytes(path, after)
-    size = f"{counted(len(after.splitlines()), 'line', 'lines')}, {counted(len(after), 'byte', 'bytes')}"
-    if not written.created and written.before == after:
-        return f"{plain(written.path)} already has this content ({size})"
-    ctx.changed(written.path, written.before, after, _change(written.path, written.created, written.before, after))
-    return f"{'wrote the new file' if written.created else 'replaced'} {plain(written.path)} ({size})"
-
-
-def _change(path: str, created: bool, before: bytes | None, after: bytes) -> str:
-    if before is None and not created:
-        return f"File {path} replaced; what was there is too large to compare\n"
-    return unified(path, before, after)
+        after = in_the_manner_of(found.content if found is not None else b"", content)
+    except DocumentError as error:
+        raise ToolError(str(error)) from error
+    if found is None:
+        return Change(ctx.workspace.real_path(path), None, after)
+    if found.content != after and (refusal := unseen(ctx, found)) is not None:
+        raise refusal
+    return Change(found.path, found.content, after, found.mode)
 
 
 FILE_TOOLS: tuple[Tool, ...] = (list_files, find_files, read_file, write_file)

@@ -9,6 +9,9 @@ import attrs
 
 from runtime.messages import JsonObject
 
+SEEN = "seen"
+"""The key under which a result's data names the files its call showed, each with the fingerprint of its content."""
+
 
 def fingerprint(content: bytes) -> str:
     """The name of a content: its SHA-256."""

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import attrs
+import trio
 
+from runtime.errors import JournalError
 from runtime.limits.estimate import byte_length
 
 from ._tool import Output, Tool, ToolError, tool
 
+if TYPE_CHECKING:
+    from runtime.journal.interface import Contents
+
 PAGE_CHARS = 20_000
 KEPT_CHARS = 32_000_000
+KEPT_BYTES = 256_000_000
 LEAST_CHARS = 30
 _NEAR = 200
 
@@ -76,18 +83,29 @@ def page(text: str, start: int = 0, chars: int = PAGE_CHARS) -> Page:
 
 
 class ResultStore:
-    """The full texts of one run's long results, newest kept, at most `limit` characters in all. One task's own."""
+    """The full texts of one run's long results, at most `limit` characters in memory, the newest ones.
 
-    def __init__(self, limit: int = KEPT_CHARS) -> None:
+    With `contents`, up to `on_disk` bytes are on disk as well, where a later process finds them.
+    """
+
+    def __init__(self, limit: int = KEPT_CHARS, contents: Contents | None = None, on_disk: int = KEPT_BYTES) -> None:
         self._limit = limit
         self._size = 0
         self._texts: OrderedDict[str, str] = OrderedDict()
+        self._contents = contents
+        self._room = on_disk
+        self._names: dict[str, str] = {}
 
     def keep(self, handle: str, text: str) -> str | None:
-        """Keep a text under its handle; None when it is larger than everything that may be kept."""
+        """Keep a text under its handle; None when it is larger than everything that may be kept.
+
+        What is kept under a handle stays: a shortened text does not take the place of the whole one.
+        """
+        if handle in self._texts or handle in self._names:
+            return handle
         if len(text) > self._limit:
             return None
-        self._size += len(text) - len(self._texts.pop(handle, ""))
+        self._size += len(text)
         self._texts[handle] = text
         while self._size > self._limit:
             _, dropped = self._texts.popitem(last=False)
@@ -95,7 +113,46 @@ class ResultStore:
         return handle
 
     def get(self, handle: str) -> str | None:
+        """The text, where it is in memory."""
         return self._texts.get(handle)
+
+    async def save(self, handle: str) -> str:
+        """Put a kept text on disk and give its name there, "" where it is not kept there.
+
+        It cannot be cancelled while it writes.
+        """
+        text = self._texts.get(handle)
+        if text is None or self._contents is None or handle in self._names:
+            return self._names.get(handle, "")
+        data = text.encode(errors="replace")
+        if len(data) > self._room:
+            return ""
+        try:
+            # The call has ended; its result must not be lost to a late cancel.
+            with trio.CancelScope(shield=True):
+                self._names[handle] = await trio.to_thread.run_sync(self._contents.put, data)
+        except OSError:
+            return ""  # It is in memory; a full disk shows itself where it matters.
+        self._room -= len(data)
+        return self._names[handle]
+
+    def name_of(self, handle: str) -> str:
+        """The name of a saved text, "" where there is none."""
+        return self._names.get(handle, "")
+
+    def restore(self, names: Mapping[str, str]) -> None:
+        """Take over what an earlier process has saved."""
+        self._names.update(names)
+
+    async def fetch(self, handle: str) -> str | None:
+        """The text, from memory or from disk. A cancelled call leaves nothing behind."""
+        if (text := self._texts.get(handle)) is not None or self._contents is None or handle not in self._names:
+            return text
+        try:
+            data = await trio.to_thread.run_sync(self._contents.get, self._names[handle])
+        except JournalError:
+            return None
+        return data.decode(errors="replace")
 
     @cached_property
     def reader(self) -> Tool:
@@ -104,7 +161,7 @@ class ResultStore:
 
     @property
     def handles(self) -> tuple[str, ...]:
-        return tuple(self._texts)
+        return tuple(dict.fromkeys([*self._names, *self._texts]))
 
 
 def read_result_tool(store: ResultStore) -> Tool:
@@ -119,9 +176,9 @@ def read_result_tool(store: ResultStore) -> Tool:
             start: The first character to show, counted from 0.
             chars: How many characters to show at most.
         """
-        text = store.get(handle)
+        text = await store.fetch(handle)
         if text is None:
-            known = ", ".join(store.handles) or "none"
+            known = ", ".join(store.handles[-20:]) or "none"
             raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
         piece = page(text, start, min(chars, PAGE_CHARS))
         more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"

@@ -49,13 +49,12 @@ def test_pages_follow_without_gap_or_overlap(text: str, chars: int) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.text("x", max_size=12)), max_size=12))
 def test_the_store_keeps_the_newest_within_its_limit(puts: list[tuple[str, str]]) -> None:
-    """What is kept is the longest run of newest texts that fits, one for each handle."""
+    """What is kept is the longest run of newest texts that fits, the first one of each handle."""
     store = ResultStore(limit=20)
     model: dict[str, str] = {}
     for handle, text in puts:
         assert store.keep(handle, text) == handle
-        model.pop(handle, None)
-        model[handle] = text
+        model.setdefault(handle, text)
         while sum(map(len, model.values())) > 20:
             del model[next(iter(model))]
     assert tuple(model) == store.handles
