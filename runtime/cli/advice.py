@@ -17,6 +17,13 @@ def go_on(run: str, reason: str | None) -> str:
     return f"elenco resume {run}{_MORE.get(reason or '', '')}"
 
 
+def decide_command(run: str, id: str) -> str:
+    """How to decide what waits for a human."""
+    if id.startswith("q"):
+        return f'elenco answer {run} {id} "…"'
+    return f"elenco approve {run} {id} | elenco deny {run} {id}"
+
+
 def next_command(run: str, status: str, reason: str | None) -> str:
     """What a person may want to do with a run in that state."""
     match status:

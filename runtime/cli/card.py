@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from runtime.events import ApprovalRequested
+from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.messages import JsonObject
 
 from .visible import one_line, visible
 
-KEYS = "  y once   e edit   s stop run   or type why not"
 SHOWN_LINES = 12
 
 
@@ -25,7 +24,30 @@ def card(request: ApprovalRequested) -> str:
     lines.append(f"    {one_line(request.why, 100)}      the clock stands still")
     if request.preview:
         lines += _block("", request.preview)
-    return "\n".join([*lines, KEYS])
+    return "\n".join([*lines, keys(request)])
+
+
+def keys(request: ApprovalRequested) -> str:
+    """The choices, each a letter alone on its line."""
+    always = one_line(", ".join(request.always), 50)
+    scopes = f"   r in this run   a always `{always}` here" if always else ""
+    return f"  y once{scopes}   e edit   s stop run   or type why not"
+
+
+def question_card(question: QuestionAsked) -> str:
+    """A question of an agent, with its options numbered."""
+    first, *more = visible(question.text).strip().split("\n")
+    lines = [
+        f"? {question.actor.rpartition('/')[2]} asks you ({question.id})    {first}",
+        *(f"    {line}" for line in more),
+    ]
+    lines += [f"    {number}  {one_line(option, 150)}" for number, option in enumerate(question.options, 1)]
+    return "\n".join([*lines, question_keys(question)])
+
+
+def question_keys(question: QuestionAsked) -> str:
+    how = "type the number of an option or your own answer" if question.options else "type your answer"
+    return f"  {how}      the clock stands still"
 
 
 def editable(arguments: JsonObject) -> str:

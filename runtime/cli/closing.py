@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from runtime.events import ModelFailed
+from collections.abc import Sequence
+
+from runtime.events import ApprovalRequested, ModelFailed, QuestionAsked
 from runtime.journal.state import RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 from runtime.messages import Usage
 from runtime.report import Report
 
-from .advice import go_on, span
+from .advice import decide_command, go_on, span
 from .faults import count_of
 from .visible import one_line, visible
 
@@ -68,10 +70,13 @@ def spent(usage: Usage, cost_usd: float | None, model: str) -> list[str]:
     return [tokens, f"{mark}${cost_usd:.3f}" if cost_usd else "$0"]
 
 
-def waiting_line(run: str, waiting: tuple[tuple[str, str], ...]) -> str:
-    """What a run without anybody to ask leaves on the screen; `waiting` are ids with who asks for what."""
+def waiting_line(run: str, waiting: Sequence[ApprovalRequested | QuestionAsked]) -> str:
+    """What a run without anybody to ask leaves on the screen."""
     if not waiting:
         return f"waiting   elenco resume {run}"
-    first = waiting[0][0]
-    asked = ", ".join(f"{id} ({what})" for id, what in waiting)
-    return f"waiting: {asked}   elenco approve {run} {first} | elenco deny {run} {first}   then elenco resume {run}"
+    asked = ", ".join(f"{each.id} ({each.actor.rpartition('/')[2]}, {_about(each)})" for each in waiting)
+    return f"waiting: {asked}   {decide_command(run, waiting[0].id)}   then elenco resume {run}"
+
+
+def _about(each: ApprovalRequested | QuestionAsked) -> str:
+    return one_line(each.name, 70) if isinstance(each, ApprovalRequested) else f'"{one_line(each.text, 70)}"'

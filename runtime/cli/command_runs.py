@@ -14,7 +14,7 @@ from runtime.journal.read import RunInfo, runs
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 
-from .advice import ago
+from .advice import ago, decide_command
 from .table import columns
 from .visible import one_line
 
@@ -64,7 +64,9 @@ def _row(each: RunInfo, now: float) -> tuple[str, ...]:
 
 def _hint(found: list[RunInfo]) -> str:
     waiting = next((each for each in found if each.waits_for), None)
-    words = [f"elenco approve {waiting.row.id} {waiting.waits_for[0]}"] if waiting is not None else []
+    words: list[str] = []
+    if waiting is not None:
+        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0])
     interrupted = next((each for each in found if each.status == "interrupted"), None)
     words.append(f"resume {interrupted.row.id}" if interrupted is not None else "resume RUN")
     words += ["show RUN", "tail RUN --follow"]

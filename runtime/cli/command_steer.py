@@ -1,4 +1,4 @@
-"""`elenco approve`, `deny`, `say`, `cancel`, `hold`, `continue`: to a live run, or recorded for its next process."""
+"""`elenco approve`, `deny`, `answer`, `say`, `cancel`, `hold`, `continue`: to a live run, or kept for its next one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command(arguments: argparse.Namespace) -> Command:
-    from runtime.watch.commands import Approve, Cancel, Continue, Deny, Hold, Say
+    from runtime.watch.commands import Answer, Approve, Cancel, Continue, Deny, Hold, Say
 
     match arguments.command:
         case "approve":
-            return Approve(id=arguments.id, by="you")
+            return Approve(id=arguments.id, scope=arguments.scope, by="you")
         case "deny":
             return Deny(id=arguments.id, why=as_text(arguments.why or ""), by="you")
+        case "answer":
+            return Answer(id=arguments.id, text=as_text(arguments.text), by="you")
         case "say":
             return Say(text=as_text(arguments.text), actor=arguments.actor, interrupt=arguments.interrupt, by="you")
         case "hold":
@@ -53,6 +55,8 @@ def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
         case "approve" | "deny":
             word = "approved" if arguments.command == "approve" else "denied"
             return f"{word} {arguments.id}{later}"
+        case "answer":
+            return f"answered {arguments.id}{later}"
         case "say":
             return f"told {arguments.actor or 'the root agent'}; it reads it at its next step{later}"
         case word:

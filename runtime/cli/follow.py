@@ -56,7 +56,7 @@ async def progress(
                 batch = await reader.batch()
             for record in batch or ():
                 watcher.hear(record)
-            asking = watcher.asks and bool(watcher.state.pending_approvals)
+            asking = watcher.asks and bool(watcher.state.pending)
             if asking:
                 await screen.clear()
             lines = watcher.flush()

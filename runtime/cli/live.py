@@ -16,8 +16,8 @@ import attrs
 import trio
 
 from runtime.app import LiveRun, Plan, Resumption, open_run
-from runtime.errors import ElencoError
-from runtime.events import ApprovalRequested
+from runtime.errors import ElencoError, JournalError
+from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.journal import index
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run, open_state
@@ -34,7 +34,7 @@ from .follow import json_lines, progress
 from .prompts import answer_questions
 from .screen import Screen, screen_for_stderr, show_cursor
 from .streams import silence_stdout
-from .visible import one_line, visible
+from .visible import visible
 from .watcher import Watcher
 
 EXIT = {"completed": 0, "failed": 1, "stopped": 3, "cancelled": 130}
@@ -66,9 +66,10 @@ class Outcome:
 
     started: float
     watcher: Watcher
+    owned: bool = False
     report: Report | None = None
     problem: ElencoError | None = None
-    waiting: tuple[ApprovalRequested, ...] = ()
+    waiting: tuple[ApprovalRequested | QuestionAsked, ...] = ()
 
 
 def start(ready: Plan, state_flag: str | None, shown: Shown) -> int:
@@ -89,16 +90,21 @@ async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resum
         outcome.watcher.state = await trio.to_thread.run_sync(lambda: load(folder, histories=False))
     try:
         async with open_journal(folder) as journal:
+            if resumption is not None and journal.last_seq != resumption.state.seq:
+                # Read before the lock was ours: what the other process did meanwhile must not be done again.
+                raise JournalError(f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}")
             journal.subscribe(outcome.watcher.take)
+            outcome.owned = True
             await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, outcome.started))
             if not shown.silent:
                 await screen.say(_head(ready, folder, resumption))
             async with _viewed(ready, folder, journal, shown, screen, outcome, resumption) as live:
                 outcome.report = await live.report()
-                outcome.waiting = live.approvals.pending
+                outcome.waiting = (*live.approvals.pending, *live.questions.pending)
     except* ElencoError as group:
         outcome.problem = _first(group)
-    await trio.to_thread.run_sync(_note_end, state, folder, outcome)
+    if outcome.owned:
+        await trio.to_thread.run_sync(_note_end, state, folder, outcome)
     return _close(ready, folder, outcome, shown)
 
 
@@ -126,7 +132,7 @@ async def _viewed(
                 if watcher.detail != "none":
                     await viewers.start(progress, live, watcher, screen)
                 if watcher.asks:
-                    nursery.start_soon(answer_questions, live, screen)
+                    nursery.start_soon(answer_questions, live, watcher, screen)
                 yield live
             viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
         nursery.cancel_scope.cancel()
@@ -156,10 +162,7 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
         return outcome.problem.exit_code
     report = outcome.report
     if report is None:
-        asked = tuple(
-            (each.id, f"{each.actor.rpartition('/')[2]}, {one_line(each.name, 70)}") for each in outcome.waiting
-        )
-        print(closing.waiting_line(folder.id, asked), file=sys.stderr)
+        print(closing.waiting_line(folder.id, outcome.waiting), file=sys.stderr)
         return WAITING
     if shown.output is not None and report.text:
         _write_answer(shown.output, report.text)

@@ -37,6 +37,8 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
     for request in state.pending_approvals:
         what = f"{call_text(request.name, request.arguments)}   {one_line(request.why, 90)}"
         yield f"? {request.actor} asks ({request.id})  {what}"
+    for question in state.pending_questions:
+        yield f"? {question.actor} asks you ({question.id})  {visible(question.text)}"
     if report:
         yield ""
         yield "## Answer" if report["status"] == "completed" else "## Partial answer"

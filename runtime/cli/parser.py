@@ -23,7 +23,7 @@ Try first
   elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
   elenco runs                                      what ran, how it ended, what to type next
 
-Run        run [AGENT] "TASK"   resume RUN   cancel RUN   approve | deny RUN ID   say RUN "TEXT"
+Run        run [AGENT] "TASK"   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Cast       agents   models   tools   check [PATH...]   init   doctor   debug FAMILY
 
@@ -138,6 +138,21 @@ def _decision(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as the question shows it, such as a1")
 
 
+def _approve(parser: argparse.ArgumentParser) -> None:
+    _decision(parser)
+    parser.add_argument(
+        "--scope",
+        choices=("once", "run", "workspace"),
+        default="once",
+        help="also the same calls later (default: once)",
+    )
+
+
+def _answer(parser: argparse.ArgumentParser) -> None:
+    _decision(parser)
+    parser.add_argument("text", metavar="TEXT", help="the answer, or the number of an option")
+
+
 def _deny(parser: argparse.ArgumentParser) -> None:
     _decision(parser)
     parser.add_argument("--why", metavar="TEXT", help="the agent reads this")
@@ -226,8 +241,9 @@ COMMANDS: dict[str, Spec] = {
     "runs": (_runs, "List all runs, newest first.", "elenco runs"),
     "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
-    "approve": (_decision, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
+    "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
+    "answer": (_answer, "Answer a question that an agent has put to you.", 'elenco answer m3qa q1 "in docs/"'),
     "say": (
         _say,
         "Tell an agent something; it reads it at its next step.",
@@ -269,7 +285,7 @@ COMMANDS: dict[str, Spec] = {
 }
 
 
-STEERING = frozenset({"approve", "deny", "say", "hold", "continue", "cancel"})
+STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "cancel"})
 
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:

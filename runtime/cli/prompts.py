@@ -9,33 +9,39 @@ import trio
 
 from runtime.app import LiveRun
 from runtime.errors import UsageError
-from runtime.events import ApprovalRequested
+from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.messages import JsonObject
 
-from .card import KEYS, editable, edited
+from .card import editable, edited, keys, question_keys
 from .screen import Screen
 from .visible import one_line
+from .watcher import Watcher
 
 
-async def answer_questions(live: LiveRun, screen: Screen) -> None:
+async def answer_questions(live: LiveRun, watcher: Watcher, screen: Screen) -> None:
     """Read lines and decide with them, oldest question first, until cancelled. Others may answer elsewhere.
 
     At the end of the input nobody is there any more: the run is left to wait in its journal.
     """
     async with live.stream.subscribe(live.stream.seq + 1) as reader:
-        while not live.approvals.pending:
+        while not watcher.state.pending:
             if not await reader.batch():
                 return
-    keys = Keyboard()
+    keyboard = Keyboard()
     while True:
-        line = await keys.line()
+        line = await keyboard.line()
         if line is None:
             live.run.settings = attrs.evolve(live.run.settings, headless=True)
             live.run.check_waiting()
             return
         screen.answered()
-        if live.approvals.pending:
-            await _answer(live, screen, keys, live.approvals.pending[0], line.strip())
+        match watcher.asked():
+            case ApprovalRequested() as request:
+                await _decide(live, screen, keyboard, request, line.strip())
+            case QuestionAsked() as question:
+                await _answer(live, screen, question, line.strip())
+            case None:
+                pass
 
 
 class Keyboard:
@@ -57,46 +63,57 @@ class Keyboard:
         return line.decode(errors="replace")
 
 
-async def _answer(live: LiveRun, screen: Screen, keys: Keyboard, request: ApprovalRequested, text: str) -> None:
-    arguments: JsonObject | None = None
-    match text:
-        case "":
-            await screen.say([KEYS], "> ")
-            return
-        case "y" | "Y" | "yes":
-            decision, why = "allow", ""
-        case "n" | "N" | "no":
-            decision, why = "deny", ""
-        case "e" | "E":
-            decision, why = "allow", ""
-            arguments = await _edit(screen, keys, request)
-            if arguments is None:
-                return
-        case "s" | "S":
-            live.cancel("you")
-            return
-        case _ if len(text) == 1:
-            await screen.say([f"  '{one_line(text, 4)}' is no choice here", KEYS], "> ")
-            return
-        case _:
-            decision, why = "deny", text
+async def _answer(live: LiveRun, screen: Screen, question: QuestionAsked, text: str) -> None:
+    if not text:
+        await screen.say([question_keys(question)], "> ")
+        return
     try:
-        await live.approvals.decide(request.id, decision, "you", why=why, arguments=arguments)
+        await live.questions.answer(question.id, text, "you")
     except UsageError as late:
         await screen.say([str(late)])
 
 
-async def _edit(screen: Screen, keys: Keyboard, request: ApprovalRequested) -> JsonObject | None:
+async def _decide(live: LiveRun, screen: Screen, keyboard: Keyboard, request: ApprovalRequested, text: str) -> None:
+    decision, scope, why = "allow", "once", ""
+    arguments: JsonObject | None = None
+    match text.lower():
+        case "y" | "yes":
+            pass
+        case "r" if request.always:
+            scope = "run"
+        case "a" if request.always:
+            scope = "workspace"
+        case "n" | "no":
+            decision = "deny"
+        case "e":
+            arguments = await _edit(screen, keyboard, request)
+            if arguments is None:
+                return
+        case "s":
+            live.cancel("you")
+            return
+        case letter if len(letter) <= 1:
+            said = [f"  '{one_line(text, 4)}' is no choice here"] if text else []
+            await screen.say([*said, keys(request)], "> ")
+            return
+        case _:
+            decision, why = "deny", text
+    try:
+        await live.approvals.decide(request.id, decision, "you", why=why, scope=scope, arguments=arguments)
+    except UsageError as late:
+        await screen.say([str(late)])
+
+
+async def _edit(screen: Screen, keyboard: Keyboard, request: ApprovalRequested) -> JsonObject | None:
     """The arguments as the human wants them, None to leave it."""
-    await screen.say(
-        [f"  now      {editable(request.arguments)}", "  type it as it should be; Enter alone goes back"], "edit> "
-    )
-    line = await keys.line() or ""
+    now = [f"  now      {editable(request.arguments)}", "  type it as it should be; Enter alone goes back"]
+    await screen.say(now, "edit> ")
+    line = await keyboard.line() or ""
     screen.answered()
     if line.strip():
         try:
             return edited(request.arguments, line.strip("\r\n"))
         except ValueError as error:
             await screen.say([f"  cannot be used: {one_line(str(error), 100)}"])
-    await screen.say([KEYS], "> ")
+    await screen.say([keys(request)], "> ")
     return None

@@ -17,8 +17,11 @@ from runtime.events import (
     LoopBlocked,
     LoopNudged,
     LoopStopped,
+    McpLost,
     ModelFinished,
     ModelRetried,
+    QuestionAnswered,
+    QuestionAsked,
     Record,
     SteerReceived,
     ToolFinished,
@@ -143,6 +146,12 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"? {name} asks ({event.id})  {call_text(event.name, event.arguments)}   {one_line(event.why, 90)}"]
         case ApprovalDecided():
             return [decided_line(state, event)]
+        case QuestionAsked():
+            return [f"? {name} asks you ({event.id})  {one_line(event.text, 120)}"]
+        case QuestionAnswered():
+            return [f"✓ {event.id} answered by {one_line(event.by or 'somebody', 40)}: {one_line(event.answer, 120)}"]
+        case McpLost():
+            return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:
             return [f"> {event.by or 'somebody'} to {name}: {one_line(event.text, 90)}"]
         case LoopNudged() | LoopBlocked():
@@ -166,7 +175,8 @@ def decided_line(state: RunState, event: ApprovalDecided) -> str:
     by = one_line(event.by or "somebody", 40)
     if event.decision == "allow":
         edited = " as edited" if event.arguments is not None else ""
-        return f"✓ {event.id} allowed{edited} by {by}"
+        scope = {"run": " in this run", "workspace": " always here"}.get(event.scope, "")
+        return f"✓ {event.id} allowed{edited}{scope} by {by}"
     request = state.requests.get(event.id)
     who = short(request.actor) if request is not None else "it"
     return f'✗ {event.id} refused by {by}; {who} reads: "{one_line(event.why or "no reason given", 120)}"'

@@ -13,13 +13,15 @@ from runtime.events import (
     ModelDelta,
     ModelFailed,
     ModelRequested,
+    QuestionAnswered,
+    QuestionAsked,
     Record,
     ToolFinished,
 )
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
 
-from .card import card
+from .card import card, question_card
 from .tally import Tally
 from .tree import alarming_lines, changed_lines
 
@@ -62,11 +64,13 @@ class Watcher:
     def _lines(self, record: Record) -> list[str]:
         if self.asks and isinstance(record.event, ApprovalRequested):
             return card(record.event).split("\n")
+        if self.asks and isinstance(record.event, QuestionAsked):
+            return question_card(record.event).split("\n")
         match self.detail:
             case "none":
                 return []
             case "questions":
-                asked = isinstance(record.event, ApprovalRequested | ApprovalDecided)
+                asked = isinstance(record.event, ApprovalDecided | QuestionAnswered)
                 return alarming_lines(self.state, record) if asked else []
             case "alarms":
                 return alarming_lines(self.state, record)
@@ -78,6 +82,11 @@ class Watcher:
         event = record.event
         if isinstance(event, ModelDelta) and record.seq >= self._requested.get(event.actor, 0):
             self.speaking[event.actor] = event.kind
+
+    def asked(self) -> ApprovalRequested | QuestionAsked | None:
+        """The oldest question that waits for a human."""
+        id = next(iter(self.state.pending), None)
+        return None if id is None else self.state.requests.get(id) or self.state.questions.get(id)
 
     def flush(self) -> list[str]:
         """The lines collected since the last time."""
@@ -92,8 +101,8 @@ class Watcher:
             names = ", ".join(actor.path.rpartition("/")[2] for actor in asking[:3])
             seconds = now - min(actor.last_at for actor in asking)
             return f"… {names} waits for the model, {max(0.0, seconds):.0f} s"
-        if pending := self.state.pending_approvals:
-            return f"… {', '.join(request.id for request in pending)} waits for you"
+        if self.state.pending:
+            return f"… {', '.join(self.state.pending)} waits for you"
         return "… working"
 
     def _count(self, event: ToolFinished) -> None:

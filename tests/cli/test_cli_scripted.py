@@ -302,8 +302,8 @@ def test_of_two_that_resume_a_run_one_wins(elenco: Run, start: Start, waiting: s
     winner = next(end for process, end in zip(both, ends, strict=True) if process.returncode == 0)
     loser = next(end for process, end in zip(both, ends, strict=True) if process.returncode)
     assert "written\n" == winner[0]
-    assert ("", 1) == (loser[0], len(loser[1].rstrip().split("\n")))
-    assert re.search("owned by|is live in|is completed", loser[1])
+    assert ("", 1) == (loser[0], len(loser[1].rstrip().split("\n"))), loser[1]
+    assert re.search("owned by|is live in|is completed|meanwhile", loser[1])
     assert 1 == types(record(waiting)).count("tool.started")
 
 

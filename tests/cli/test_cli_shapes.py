@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.cli.advice import ago, go_on, span
-from runtime.cli.card import KEYS, card, editable, edited
+from runtime.cli.card import card, editable, edited, keys, question_card
 from runtime.cli.closing import answer, waiting_line
 from runtime.cli.faults import excerpt
 from runtime.cli.screen import fit, laid_out
@@ -19,7 +19,7 @@ from runtime.cli.tally import Tally
 from runtime.cli.tree import Row
 from runtime.cli.visible import cells, cut, one_line, visible
 from runtime.errors import Fault
-from runtime.events import ApprovalRequested
+from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.messages import Usage
 from runtime.report import Report
 
@@ -122,14 +122,31 @@ def request(**arguments: object) -> ApprovalRequested:
 @given(st.dictionaries(TEXTS, st.one_of(TEXTS, st.integers(), st.lists(TEXTS, max_size=3)), max_size=4), TEXTS, TEXTS)
 def test_card_shows_everything_and_obeys_nothing(arguments: dict[str, object], why: str, preview: str) -> None:
     """Whatever a model puts into a call, its card ends with the keys and has nothing a terminal obeys."""
-    shown = card(
-        ApprovalRequested(
-            actor="a/b-1", id="a1", call_id="c", name="tool", arguments=arguments, why=why, preview=preview
-        )
+    asked = ApprovalRequested(
+        actor="a/b-1", id="a1", call_id="c", name="tool", arguments=arguments, why=why, preview=preview, always=(why,)
     )
+    shown = card(asked)
     assert shown.startswith("? b-1 asks (a1)    tool")
-    assert shown.endswith(KEYS)
+    assert shown.endswith(keys(asked))
     assert OBEYED.search(shown) is None
+
+
+def test_scopes_are_offered_where_they_would_allow_something() -> None:
+    """`r` and `a` are choices only for calls that a grant can cover; the card says which calls these are."""
+    assert "  y once   e edit   s stop run   or type why not" == keys(request())
+    always = ApprovalRequested(
+        actor="a", id="a1", call_id="c", name="shell", arguments={}, why="", always=("shell(touch notes.md)",)
+    )
+    assert "  y once   r in this run   a always `shell(touch notes.md)` here   e edit" in keys(always)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=3))
+def test_question_is_shown_with_its_options_numbered(text: str, options: list[str]) -> None:
+    """Who asks and what, each option by its number; nothing in it is obeyed by the terminal."""
+    shown = question_card(QuestionAsked(actor="a/b-1", id="q1", call_id="c", text=text, options=tuple(options)))
+    assert shown.startswith("? b-1 asks you (q1)    ")
+    assert OBEYED.search(shown) is None
+    assert all(f"\n    {number}  " in shown for number in range(1, len(options) + 1))
 
 
 def test_long_arguments_are_folded_with_a_count() -> None:
@@ -200,6 +217,8 @@ def test_answers_say_when_they_are_partial_or_missing() -> None:
 
 def test_waiting_line_names_all_and_the_first_to_type() -> None:
     """Several questions are all named; the commands are for the first."""
-    shown = waiting_line("m3qa", (("a1", "writer-1, shell"), ("a2", "coordinator, write_file")))
-    assert shown.startswith("waiting: a1 (writer-1, shell), a2 (coordinator, write_file)   elenco approve m3qa a1 | ")
+    question = QuestionAsked(actor="coordinator", id="q1", call_id="c", text="Which?")
+    shown = waiting_line("m3qa", (request(), question))
+    assert shown.startswith('waiting: a1 (b-1, tool), q1 (coordinator, "Which?")   elenco approve m3qa a1 | ')
     assert shown.endswith("   then elenco resume m3qa")
+    assert 'elenco answer m3qa q1 "…"' in waiting_line("m3qa", (question,))

@@ -43,7 +43,7 @@ researcher:
 reviewer:
   - {stall: 0.9, text: "right", usage: {input: 40, output: 5}}
 """
-KEYS = "  y once   e edit   s stop run   or type why not"
+KEYS = "  y once   r in this run   a always `write_file(notes.md)` here   e edit   s stop run   or type why not"
 QUESTION = "\r\n> "
 
 
@@ -203,10 +203,10 @@ def test_any_text_is_a_refusal_with_that_reason(terminal: Term, script: Script, 
 
 def test_other_letters_decide_nothing(terminal: Term, script: Script, place: Path) -> None:
     """An empty line or an unknown letter shows the keys again; `n` refuses."""
-    keys = [(QUESTION, "\n"), (QUESTION, "a\n"), (QUESTION, "n\n")]
+    keys = [(QUESTION, "\n"), (QUESTION, "x\n"), (QUESTION, "n\n")]
     code, text = terminal("run", "Write", "--model", script(WRITE), keys=keys)
     assert 0 == code
-    assert "  'a' is no choice here" in screen(text)
+    assert "  'x' is no choice here" in screen(text)
     assert '✗ a1 refused by you; coordinator reads: "no reason given"' in screen(text)
     assert not (place / "ws" / "notes.md").exists()
 
@@ -225,6 +225,17 @@ def test_arguments_are_edited_before_they_are_allowed(terminal: Term, script: Sc
     assert "✓ a1 allowed as edited by you" in screen(text)
     assert "mine" == (place / "ws" / "other.md").read_text()
     assert not (place / "ws" / "notes.md").exists()
+
+
+def test_always_is_remembered_for_the_workspace(terminal: Term, script: Script, place: Path) -> None:
+    """`a` allows the same call in every later run over this workspace; what it allows is kept in the state folder."""
+    code, text = terminal("run", "Write", "--model", script(WRITE), keys=[(QUESTION, "a\n")])
+    assert 0 == code
+    assert "✓ a1 allowed always here by you" in screen(text)
+    assert [] == [path for path in (place / "ws").rglob("*") if "allow" in path.name]
+    code, text = terminal("run", "Write", "--model", script(WRITE.replace("one", "three")))
+    assert 0 == code
+    assert "asks (a1)" not in text
 
 
 def test_s_stops_the_run(terminal: Term, script: Script) -> None:
