@@ -88,7 +88,7 @@ def plan(
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(), *map(_given, tools))}
+    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, tools))}
     for member in seen.members:
         if not set(member.tools) <= set(known):
             refuse_faulty(seen.cast, member, tools=known)
