@@ -269,6 +269,7 @@ async def open_run(
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
     live = LiveRun(run, folder)
+    journal.when_failed(run.fail)
     try:
         async with serving() as nursery:
             nursery.start_soon(run.deadlines.watch)

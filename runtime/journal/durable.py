@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import trio
@@ -81,6 +81,7 @@ class SqliteJournal:
         self._big: dict[int, Event] = {}
         self._waiters: dict[trio.lowlevel.Task, int] = {}
         self._publish: list[Publish] = []
+        self._notify: list[Callable[[JournalError], None]] = []
         self._failure: str | None = None
         self._idle = trio.lowlevel.ParkingLot()
         self._serving = trio.CancelScope(shield=True)
@@ -147,6 +148,9 @@ class SqliteJournal:
     def subscribe(self, publish: Publish) -> None:
         self._publish.append(publish)
 
+    def when_failed(self, notify: Callable[[JournalError], None]) -> None:
+        self._notify.append(notify)
+
     async def read(self, from_seq: int, limit: int) -> Sequence[Record]:
         def page() -> list[Record]:
             database = Database.for_reader(self._folder.journal)
@@ -179,6 +183,8 @@ class SqliteJournal:
         else:
             self._failure = self._explain(batch.error)
             self._rows, self._records, self._big = [], [], {}
+            for notify in self._notify:
+                notify(JournalError(self._failure))
         for task, target in list(self._waiters.items()):
             if target <= self._durable or self._failure is not None:
                 del self._waiters[task]

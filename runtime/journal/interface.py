@@ -70,6 +70,10 @@ class Journal(Protocol):
         """Have `publish` called with each batch of records once it is durable, in order; it must not block."""
         ...
 
+    def when_failed(self, notify: Callable[[JournalError], None]) -> None:
+        """Have `notify` called once nothing can be written any more; it must not block."""
+        ...
+
     async def read(self, from_seq: int, limit: int) -> Sequence[Record]:
         """Up to `limit` durable records from `from_seq` on, oldest first. Raises JournalError."""
         ...

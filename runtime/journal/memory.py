@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import trio
 
@@ -59,6 +59,7 @@ class MemoryJournal:
         self._barriers = 0
         self._failure: JournalError | None = None
         self._publish: list[Publish] = []
+        self._notify: list[Callable[[JournalError], None]] = []
 
     @property
     def last_seq(self) -> int:
@@ -114,6 +115,9 @@ class MemoryJournal:
     def subscribe(self, publish: Publish) -> None:
         self._publish.append(publish)
 
+    def when_failed(self, notify: Callable[[JournalError], None]) -> None:
+        self._notify.append(notify)
+
     async def read(self, from_seq: int, limit: int) -> Sequence[Record]:
         await trio.lowlevel.checkpoint()
         start = max(from_seq, 1) - 1
@@ -125,5 +129,7 @@ class MemoryJournal:
         return MemoryJournal(left, clock=self._clock, contents=self.contents)
 
     def _fail(self, text: str) -> JournalError:
-        self._failure = JournalError(text)
-        return self._failure
+        failure = self._failure = JournalError(text)
+        for notify in self._notify:
+            notify(failure)
+        return failure
