@@ -14,7 +14,6 @@ from runtime.config import ProviderConfig
 from runtime.definitions import read
 from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.known import KeyMissing, ModelFlags, check_name
-from runtime.tools.registry import built_in
 from runtime.vetting import vet_agent, vet_config
 
 from .faults import count_of, excerpts
@@ -75,6 +74,8 @@ class _Look:
 
     def __init__(self, workspace: Path) -> None:
         self._cast: Cast = find(workspace)
+        from runtime.tools.registry import built_in
+
         self._tools = [tool.name for tool in built_in()]
         self._providers: dict[str, ProviderConfig] = {}
         user = settings.user_folder()

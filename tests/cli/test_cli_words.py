@@ -115,6 +115,7 @@ SLIPS = {
     "run id": ("no run 'zzzz' in ", "show", "zzzz"),
     "missing id": ("the following arguments are required: ID", "approve", "k7f2"),
     "family": ("unknown family 'gard'; did you mean 'guard'?", "debug", "gard"),
+    "tools": ("unknown agent 'writr'", "tools", "--agent", "writr"),
     "file": ("there is no file agents/none.md", "check", "agents/none.md"),
     "too much": ("one word too many: 'b'", "show", "a", "b"),
 }  # fmt: skip
@@ -141,7 +142,7 @@ def test_slip_makes_no_run(elenco: Run, place: Path) -> None:
 HEAVY = ("trio", "httpx", "rich", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
 
 
-@pytest.mark.parametrize("slip", ["rum", "flag", "provider", "agent", "limit", "rule", "run id"])
+@pytest.mark.parametrize("slip", ["rum", "flag", "provider", "agent", "limit", "rule", "run id", "file", "tools"])
 def test_slip_loads_nothing_slow(elenco: Run, slip: str) -> None:
     """A slip is told before anything slow is imported: that is what makes it quick on any machine."""
     done = elenco(*SLIPS[slip][1:], env={"PYTHONPROFILEIMPORTTIME": "1"})

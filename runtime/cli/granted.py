@@ -1,0 +1,129 @@
+"""What one agent really gets: each tool with the decision on its calls, as the run's root and below others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+import attrs
+
+from runtime.background import AWAIT, START
+from runtime.cast import Cast
+from runtime.definitions import Definition
+from runtime.errors import DefinitionError, Fault
+from runtime.outline import RunOptions
+from runtime.policy.decision import Ceiling, Decision, decide
+from runtime.policy.rules import Permissions, RuleError, parse_permissions
+from runtime.policy.subjects import AgentSubject, PathSubject, PathUse, PlainSubject, Subject
+from runtime.tools import Tool
+from runtime.tools.delegate import PREFIX, tool_name
+from runtime.tools.registry import built_in
+
+from .visible import one_line
+
+SAMPLE = "any/file"
+
+
+@attrs.frozen
+class Granted:
+    """One tool of an agent, what becomes of a call that no pattern speaks of, and the rules with patterns on it."""
+
+    name: str
+    effects: str
+    decision: Decision
+    rules: tuple[str, ...]
+    under: tuple[tuple[str, Decision], ...] = ()
+
+
+def granted_to(definition: Definition, cast: Cast, rules: Permissions, options: RunOptions) -> Iterator[Granted]:
+    """What an agent's model is offered, in order, with the decision on each as the run's root and below others."""
+    ceiling = Ceiling(options.mode, rules.ask, rules.deny, root=str(options.workspace))
+    own = _own(definition) + rules
+    parents = [
+        member.definition
+        for member in cast.members.values()
+        if member.definition is not None and definition.name in member.definition.subagents
+    ]
+    for name, effects, subject in _subjects(definition):
+        decision = decide(subject, own, ceiling, yes=options.yes)
+        under = (
+            (parent.name, decide(subject, own, ceiling.narrowed(_own(parent) + rules), yes=options.yes))
+            for parent in parents
+        )
+        yield Granted(
+            name,
+            effects,
+            decision,
+            tuple(_with_patterns(own, subject)),
+            tuple((parent, other) for parent, other in under if other.verdict != decision.verdict),
+        )
+
+
+def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
+    known = {tool.name: tool for tool in built_in()}
+    for name in dict.fromkeys(definition.tools):
+        tool = known[name]
+        yield name, tool.effects, sample(tool)
+    for prefix in (PREFIX, START):
+        for child in definition.subagents:
+            name = tool_name(prefix, child)
+            yield name, "idempotent", AgentSubject(name, child)
+    if definition.subagents:
+        yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
+    if definition.tools or definition.subagents:
+        yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
+
+
+def sample(tool: Tool) -> Subject:
+    """A call as the rules see it, of a path that no pattern names."""
+    uses = tool.uses(dict.fromkeys(tool.parameters.get("properties", {}), SAMPLE))
+    if uses:
+        return PathSubject(tool.name, tuple(PathUse(use, path) for path, use in uses), tool.mutates)
+    if tool.subject is not None:
+        return tool.subject(dict.fromkeys(tool.parameters.get("properties", {}), ""))
+    return PlainSubject(tool.name, changes=tool.mutates, private=tool.private)
+
+
+def _own(definition: Definition) -> Permissions:
+    written = definition.permissions
+    try:
+        return parse_permissions(written.allow, written.ask, written.deny, origin=definition.path)
+    except RuleError as error:
+        raise DefinitionError([Fault(definition.path, 1, str(error))]) from None
+
+
+def _with_patterns(rules: Permissions, subject: Subject) -> Iterator[str]:
+    families = {subject.tool}
+    if isinstance(subject, PathSubject):
+        families |= {"write_file" if each.use in ("write", "delete") else "read_file" for each in subject.uses}
+        if subject.tool == "list_files":
+            families.discard("read_file")
+    for effect in ("deny", "ask", "allow"):
+        for rule in getattr(rules, effect):
+            if rule.pattern is not None and any(fnmatchcase(name, rule.tool) for name in families):
+                yield f"{effect}: {rule}   {rule.origin}".rstrip()
+
+
+def rows_of(each: Granted) -> Iterator[tuple[str, ...]]:
+    decision = each.decision
+    yield (each.name, each.effects, verb(decision), one_line(f"{decision.rule} ({decision.by})", 90))
+    for rule in each.rules:
+        yield ("", "", "but", one_line(rule, 90))
+    for parent, other in each.under:
+        yield ("", "", verb(other), one_line(f"under {parent}: {other.rule} ({other.by})", 90))
+
+
+def verb(decision: Decision) -> str:
+    return {"allow": "runs", "ask": "asks", "deny": "is refused"}[decision.verdict]
+
+
+def data_of(each: Granted) -> dict[str, object]:
+    return {
+        "name": each.name,
+        "effects": each.effects,
+        "verdict": each.decision.verdict,
+        "rule": each.decision.rule,
+        "by": each.decision.by,
+        "rules": list(each.rules),
+        "under": {parent: other.verdict for parent, other in each.under},
+    }
