@@ -130,7 +130,10 @@ class Models:
         from .wire.dialects import dialect_of
 
         place = place_of(full_name, self._flags, self._configured, self._environment)
-        dialect = dialect_of(place.provider, place.base_url)
+        try:
+            dialect = dialect_of(place.provider, place.base_url)
+        except ValueError as error:
+            raise UsageError(f"{place.base_from}: no usable base URL: {place.base_url!r}: {error}") from None
         url = place.base_url or dialect.base_url
         if not url:
             raise UsageError(f"{place.provider} needs its address: --base-url URL")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager
-from typing import cast
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 import httpx
@@ -114,10 +113,10 @@ class HttpProvider:
                 response_headers = {name.lower(): value for name, value in response.headers.items()}
                 decoder = wire.decoder(self.server.wire, status, response_headers, now=time.time())
                 await self._read(response, decoder, emit, chunks)
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except (httpx.TransportError, zlib.error) as error:
             if decoder is None:
                 raise self._unreachable(error, request) from error
-            broken: httpx.RequestError | None = error
+            broken: Exception | None = error
         else:
             broken = None
         finally:
@@ -147,12 +146,13 @@ class HttpProvider:
             if deltas := veil.feed(decoder.feed(piece)):
                 emit(deltas)
 
+        unpacked = _unpacking(response.headers.get("content-encoding", "").strip().lower())
+        assert isinstance(response.stream, httpx.AsyncByteStream)
         with trio.CancelScope() as patience:
-            async with _pieces(response) as pieces:
-                async for piece in pieces:
-                    take(redactor.feed(piece))
-                    if decoder.done:
-                        patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
+            async for piece in response.stream:
+                take(redactor.feed(unpacked(piece)))
+                if decoder.done:
+                    patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
         take(redactor.close())
         if deltas := veil.close():
             emit(deltas)
@@ -170,7 +170,7 @@ class HttpProvider:
             found = self._targets[model] = (parsed, [*pairs, (b"accept-encoding", b"identity")])
         return found
 
-    def _unreachable(self, error: httpx.RequestError, request: ModelRequest) -> ProviderError:
+    def _unreachable(self, error: Exception, request: ModelRequest) -> ProviderError:
         base = self.server.base_url
         source = f" (from {self.server.base_from})" if self.server.base_from else ""
         match error:
@@ -200,7 +200,7 @@ class HttpProvider:
         seconds = trio.current_time() - self._since.get(request.actor, trio.current_time())
         return f"; {request.attempt + 1} tries in {seconds:.0f} s"
 
-    def _explained(self, error: ProviderError, broken: httpx.RequestError | None) -> ProviderError:
+    def _explained(self, error: ProviderError, broken: Exception | None) -> ProviderError:
         if error.kind == "auth":
             status = f" ({error.status})" if error.status else ""
             if self.server.key is None:
@@ -232,16 +232,9 @@ def _holds_opaque(message: Message) -> bool:
     return False
 
 
-@asynccontextmanager
-async def _pieces(response: httpx.Response) -> AsyncGenerator[AsyncIterator[bytes]]:
-    """The body's pieces as they come; uncompressed where a proxy has compressed what was asked for plain."""
-    if response.headers.get("content-encoding", "").strip().lower() in ("", "identity"):
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        yield aiter(response.stream)
-        return
-    decoded = cast("AsyncGenerator[bytes]", response.aiter_bytes())
-    async with aclosing(decoded):
-        yield decoded
+def _unpacking(coding: str) -> Callable[[bytes], bytes]:
+    """Plain bytes out of a body that a proxy has compressed although it was asked for plain. May raise zlib.error."""
+    return zlib.decompressobj(47).decompress if coding in ("gzip", "x-gzip", "deflate") else bytes
 
 
 async def _keep(record: Callable[[Exchange], None], exchange: Exchange) -> str:

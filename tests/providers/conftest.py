@@ -335,6 +335,7 @@ class Runs:
         limits: Limits | None = None,
         providers: Mapping[str, Provider] | None = None,
         record: Path | None = None,
+        base_url: str | None = "the server's",
         **front: Any,
     ) -> AsyncGenerator[LiveRun]:
         given = [tool if isinstance(tool, Tool) else _recording(tool, outcome.ran) for tool in tools]
@@ -343,7 +344,9 @@ class Runs:
         path = self.folder / "agents" / "solo.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"---\n{json.dumps(head)}\n---\nYou work alone.\n", encoding="utf-8")
-        flags = ModelFlags(model, None if providers else self.server.url, None if providers else wire, record)
+        if base_url == "the server's":
+            base_url = None if providers else self.server.url
+        flags = ModelFlags(model, base_url, wire if base_url else None, record)
         options = RunOptions(
             agent="solo", task="the task", model=flags, workspace=self.folder, limits=limits or Limits(), headless=True
         )
@@ -369,7 +372,7 @@ class Runs:
 def _recording(name: str, ran: list[tuple[str, Any]]) -> Tool:
     async def run(**arguments: Any) -> str:
         ran.append((name, arguments))
-        return f"{name} was run"
+        return f"{name} was run with {json.dumps(arguments)}"
 
     return Tool(name, f"does {name}", {"type": "object", "properties": {}}, run, effects="none")
 
