@@ -31,7 +31,7 @@ def main() -> int:
         except Broken as error:
             broken += 1
             print(error, file=sys.stderr)
-            if not arguments.keep_on:
+            if not arguments.keep_on or broken >= 10:
                 break
         seed += 1
     seconds = time.perf_counter() - began

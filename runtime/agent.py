@@ -15,6 +15,7 @@ from .alerts import Alerts
 from .background import Background
 from .changes import Changes
 from .context.joined import joined_text
+from .context.squeeze import squeezed
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
 from .errors import UsageError
@@ -249,6 +250,7 @@ class Agent(Actor[Assignment, Report]):
         self._too_late = "gives its last answer"
         if self._wrapped_up:
             return self._report("stopped", None, stop.reason, stop.detail)
+        self._make_room()
         with self.run.deadlines.hard(self.path):
             try:
                 reply = await call_model(self, "wrap_up")
@@ -258,6 +260,15 @@ class Agent(Actor[Assignment, Report]):
                 if isinstance(reply, AssistantMessage):
                     self.history.add(reply)
         return self._report("stopped", None, stop.reason, stop.detail)
+
+    def _make_room(self) -> None:
+        """Shorten what came since the last reply where the last turn would not fit with all of it."""
+        ask = self.ask(self.request("wrap_up", 0), "wrap_up")
+        room = self.run.gate.ledger.wrap_up_room(self.path, ask.price, ask.output_cap)
+        if 0 <= room < ask.input_tokens:
+            excess = (ask.input_tokens - room) * BYTES_PER_TOKEN
+            self.history.compact(squeezed(self.history.conversation.messages, excess), "squeezed")
+            self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
         while self._held:
@@ -395,6 +406,7 @@ class Agent(Actor[Assignment, Report]):
         if state.stop is not None:
             self._stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
             self._wrapping_up, self._wrapped_up = state.wrapping_up, state.wrapped_up
+            self._too_late = "gives its last answer" if state.wrapping_up else ""
         if state.reopened:
             self.alerts.tell("user_message")
         else:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 
 from .conversation import Conversation
-from .events import NoteAdded, SteerReceived
-from .limits.estimate import Gauge
+from .events import ContextCompacted, NoteAdded, SteerReceived
+from .limits.estimate import Gauge, tokens_of_bytes
 from .messages import AssistantMessage, Message, UserMessage, size_of
 from .model import ToolSpec
+from .record import messages_to_json
 from .run import Run
 from .stop import Stop
 
@@ -44,6 +45,22 @@ class History:
         decided = {"reason": stop.reason, "detail": stop.detail} if stop is not None else None
         self._run.append(NoteAdded(actor=self._path, text=text, why=why, stop=decided))
         self.add(UserMessage(text, "note"))
+
+    def compact(self, messages: Sequence[Message], step: str) -> None:
+        """Go on with a shorter history, on record as a whole. Only what came since the last reply may differ."""
+        before = sum(map(size_of, self.conversation.messages))
+        after = sum(map(size_of, messages))
+        self._run.append(
+            ContextCompacted(
+                actor=self._path,
+                before=tokens_of_bytes(before),
+                after=tokens_of_bytes(after),
+                steps=(step,),
+                history=messages_to_json(messages),
+            )
+        )
+        self.conversation = self.conversation.replaced(messages)
+        self.gauge = self.gauge.add_bytes(after - before)
 
     def steer(self, id: str, text: str, by: str, interrupt: bool) -> None:
         """Record a human's message and keep it until the running round has all its results."""

@@ -7,7 +7,18 @@ import os
 from collections.abc import Iterator, Mapping
 
 from .errors import UsageError
-from .events import ActorFinished, ApprovalRequested, BudgetSettled, Event, LimitsChanged, Record, RunResumed
+from .events import (
+    ActorContinued,
+    ActorFinished,
+    ApprovalRequested,
+    BudgetOverrun,
+    BudgetSettled,
+    Event,
+    LimitsChanged,
+    Record,
+    RunResumed,
+    ToolFinished,
+)
 from .journal.replay import fold
 from .journal.state import ActorState, RunState
 from .limits.budget import Barred
@@ -75,7 +86,11 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
     for handle, text in state.long_reports.items():
         run.results.keep(handle, text)
     if state.root in state.actors:
-        _reopen(run, state, state.actors[state.root], limits)
+        for path in _reopen(run, state, state.actors[state.root], limits):
+            for account in run.gate.ledger.accounts(path):
+                if account.spent > account.of:  # its report may have been lost with the process
+                    by = account.spent - account.of
+                    run.append(BudgetOverrun(actor=path, limit=account.name, scope=path, by=by))
 
 
 def _still_asked(state: RunState) -> Iterator[ApprovalRequested]:
@@ -99,16 +114,17 @@ def _grant(run: Run, scope: str, grants: tuple[str, ...]) -> None:
             pass
 
 
-def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> None:
-    """Give all who were at work their place in the ledger, before anybody spends: those above know at once."""
+def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> list[str]:
+    """Give all who were at work their place in the ledger, before anybody spends; returns their paths."""
     ledger = run.gate.ledger
     opened = ledger.open(actor.path, actor.parent, limits)
     if isinstance(opened, Barred):
-        return
+        return []
+    found = [actor.path]
     children = [state.actors[path] for path in actor.children]
     for child in children:
         if child.report is None:
-            _reopen(run, state, child, Limits.from_json(child.limits))
+            found += _reopen(run, state, child, Limits.from_json(child.limits))
     ledger.recall(actor.path, actor.usage, actor.cost_usd, own_steps=actor.steps, tool_calls=actor.tool_calls)
     for child in children:
         if child.report is not None:
@@ -121,6 +137,15 @@ def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> Non
                     tool_calls=below.tool_calls,
                     opened=1,
                 )
+    return found
+
+
+def let_all_go_on(run: Run, by: str) -> None:
+    """Release also those an earlier process held and nobody has taken up yet: they are part of the run."""
+    for actor in run.recovered.actors.values() if run.recovered is not None else ():
+        if actor.held and actor.report is None and actor.path not in run.taken_up:
+            actor.held = False
+            run.append(ActorContinued(actor=actor.path, by=by))
 
 
 def abandon(run: Run, parent: str) -> None:
@@ -135,4 +160,17 @@ def abandon(run: Run, parent: str) -> None:
                 "cancelled", actor.last_text, spent, actor.cost_usd, actor.steps, detail="interrupted, and not taken up"
             )
             run.taken_up.add(actor.path)
+            for call in actor.open_calls:
+                run.approvals.withdraw(actor.path, call.call_id)
+                run.append(
+                    ToolFinished(
+                        actor=actor.path,
+                        call_id=call.call_id,
+                        name=call.name,
+                        result="interrupted: the agent was not taken up again",
+                        is_error=True,
+                        seconds=0.0,
+                        kind="unknown" if call.started else "interrupted",
+                    )
+                )
             run.append(ActorFinished(actor=actor.path, report=report_to_json(report)))

@@ -108,7 +108,8 @@ class Run:
         """
         pending = self.waits_for
         waited = self.waiting
-        self.waiting = bool(pending) and not any(agent.activity.works for agent in self.live.values())
+        alive = self.live.values()
+        self.waiting = bool(pending) and bool(alive) and not any(agent.activity.works for agent in alive)
         if not self.waiting or self.suspending:
             return
         if not waited:

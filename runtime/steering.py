@@ -10,6 +10,7 @@ from .errors import JournalError, UsageError, did_you_mean
 from .events import CancelRequested, LimitsChanged
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
+from .resume import let_all_go_on
 from .watch.commands import (
     Answer,
     Approve,
@@ -68,6 +69,8 @@ class Steering:
             case Continue():
                 for agent in self._agents(command.actor):
                     agent.go_on(command.by or "you")
+                if command.actor is None:
+                    let_all_go_on(run, command.by or "you")
                 await run.journal.barrier()
             case ChangeLimits():
                 return await self._change_limits(command)

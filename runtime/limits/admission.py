@@ -13,7 +13,7 @@ from typing import TypeAlias
 import attrs
 
 from .amounts import NONE, OUTPUT, STEPS, Amounts, amounts, plus
-from .budget import MIN_OUTPUT, WRAP_UP_OUTPUT, Ask
+from .budget import LEAST_RESULTS, MIN_OUTPUT, WRAP_UP_OUTPUT, Ask
 from .limits import LimitName
 from .price import Price
 from .scope import Scope
@@ -98,7 +98,7 @@ def _sizes(ask: Ask) -> Iterator[tuple[int, int]]:
         yield 0, 0
         return
     results, wrap_up = ask.result_cap, min(ask.output_cap, WRAP_UP_OUTPUT)
-    least = min(results, MIN_OUTPUT), min(wrap_up, MIN_OUTPUT)
+    least = min(results, LEAST_RESULTS), min(wrap_up, MIN_OUTPUT)
     yield results, wrap_up
     while (results, wrap_up) != least:
         results, wrap_up = max(least[0], results // 2), max(least[1], wrap_up // 2)

@@ -14,6 +14,8 @@ from .price import Price
 
 MIN_OUTPUT = 256
 """Tokens a reply must have room for; with less the wrap-up begins."""
+LEAST_RESULTS = 512
+"""Tokens a round's results, their framing and a request for the last answer must have room for."""
 WRAP_UP_OUTPUT = 1024
 """Tokens kept for the last answer; under pressure it shrinks to MIN_OUTPUT."""
 

@@ -192,7 +192,9 @@ class Adversary:
             yield _call(name, self._arguments(fixed, request, name))
             return
         for index in range(random.choice((1, 1, 1, 2, 3, 5))):
-            name = random.choice(names)
+            name = random.choice([each for each in names if each in ("act", "pay")] or names)
+            if random.random() < 0.75:
+                name = random.choice(names)
             if manner == "boss" and random.random() < 0.7:
                 name = random.choice(
                     [each for each in names if each.startswith(("delegate_to_", "start_", "await_"))] or names

@@ -187,11 +187,11 @@ def _last_turns_were_kept(world: World, events: Sequence[Event]) -> None:
         match event:
             case RunResumed():
                 excused |= asked
-            case SteerReceived(entered=True):
-                excused.add(event.actor)
+                wrapping.clear()
             case ModelRequested(purpose="turn"):
                 asked.add(event.actor)
                 excused.discard(event.actor)
+                wrapping.discard(event.actor)
             case NoteAdded(why="wrap_up"):
                 wrapping.add(event.actor)
             case NoteAdded() | ModelRequested(purpose="wrap_up"):

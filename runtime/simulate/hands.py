@@ -121,11 +121,11 @@ class Hands:
     async def _work(self, random: Random, seconds: tuple[float, ...] = ()) -> None:
         self.running += 1
         try:
-            for _ in range(random.choice((0, 1, 3))):
+            for _ in range(random.choice((0, 1, 3, 12))):
                 await trio.lowlevel.checkpoint()
             if seconds:
                 await trio.sleep(random.choice(seconds))
-            elif not self.world.patient and random.random() < 0.2:
+            elif not self.world.patient and random.random() < 0.3:
                 await trio.sleep(random.choice((0.001, 0.5, 20.0)))
         finally:
             self.running -= 1

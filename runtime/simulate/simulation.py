@@ -14,7 +14,7 @@ from actors.testing import living_tasks
 from runtime.agent import Agent
 from runtime.app import LiveRun, Plan, Resumption, open_run
 from runtime.errors import ElencoError, JournalError, first_of
-from runtime.events import ApprovalDecided, CancelRequested, Record
+from runtime.events import ApprovalDecided, CancelRequested, Record, RunFinished
 from runtime.journal.memory import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.journal.state import RunState
@@ -23,6 +23,7 @@ from runtime.outline import RunOptions
 from runtime.record import report_to_json
 from runtime.report import Report
 from runtime.resume import check_resumable, limits_after
+from runtime.tools.results import ResultStore
 
 from .adversary import Adversary
 from .checks import after_life, at_the_end
@@ -107,6 +108,15 @@ def simulate(seed: int, tally: Tally | None = None, world: World | None = None) 
 def _why(error: BaseException) -> str:
     inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
     return _why(inside[0]) if inside else f"{type(error).__name__}: {error}"
+
+
+def _in_memory(results: ResultStore) -> ResultStore:
+    """The same long results in a store that goes to no disk: that takes a thread."""
+    kept = ResultStore()
+    for handle in results.handles:
+        if (text := results.get(handle)) is not None:
+            kept.keep(handle, text)
+    return kept
 
 
 class Play:
@@ -199,12 +209,14 @@ class Play:
                 def kill() -> None:
                     if not store.failed:
                         killed.append(store.left(accident.extra if accident is not None else 0))
+                        store.die()
                     around.cancel_scope.cancel()
 
                 if accident is not None and accident.kind == "kill":
                     self.unrest.at(self.unrest.steps + accident.at, kill)
                 async with open_run(plan, store, "sim", resumption=resumption) as live:
                     live.run.chance = world.chance("jitter", number)
+                    live.run.results = _in_memory(live.run.results)
                     roll = live.run.live = Roll(live)
                     async with trio.open_nursery() as nursery:
                         people = People(world, live, self.unrest, nursery)
@@ -219,6 +231,7 @@ class Play:
                 around.cancel_scope.cancel()
         except* ElencoError as group:
             broken = broken or first_of(group, ElencoError)
+        store.flush()  # as a journal does when it is closed
         if attended is not None:
             self.told |= attended.people.told
         return Life(attended, store, report, broken, killed[0] if killed else None)
@@ -238,7 +251,11 @@ class Play:
             self.tally.note("failed stores")
             assert store.failed, f"the store works, and yet: {life.error}"
             return store.left(world.accidents[number].extra), {}
-        assert not store.failed, "the store failed and the run did not"
+        if store.failed:
+            ended = any(isinstance(record.event, RunFinished) for record in store.durable)
+            suspended = life.attended is not None and life.attended.live.run.suspending
+            assert ended or suspended, "the store failed and the run did not"
+            return store.left(0), {}
         state = replay(store.records)
         assert life.attended is not None
         live, roll, people = life.attended.live, life.attended.roll, life.attended.people

@@ -52,6 +52,10 @@ class Store(MemoryJournal):
             await trio.sleep(self._random.random() * COMMIT_AFTER)
         await super().barrier()
 
+    def die(self) -> None:
+        """From now on nothing is written: the process is gone, and its tasks are only still to be cleared away."""
+        self._fail("killed")
+
     @property
     def failed(self) -> bool:
         return self._failure is not None

@@ -94,21 +94,22 @@ def draw(seed: int) -> World:
     patient = often() < 0.2
     people = often() < 0.5
     limits = _limits(random, patient)
+    manners: dict[str, Manner] = {name: random.choice(LEADING if name == names[0] else FOLLOWING) for name in names}
     return World(
         seed=seed,
-        agents=tuple(_agent(random, name, names, patient) for name in names),
-        manners={name: random.choice(LEADING if name == names[0] else FOLLOWING) for name in names},
+        agents=tuple(_agent(random, name, names, manners[name], patient) for name in names),
+        manners=manners,
         limits=limits,
         counts=random.choice(("honest", "honest", "exact", "missing", "wrong", "lying")),
         price=PRICE if limits.cost_budget is not None or often() < 0.5 else None,
-        allow=tuple(name for name in ("act", "pay", "note") if often() < 0.5),
+        allow=tuple(name for name in ("act", "pay", "note") if often() < 0.6),
         ask=tuple(name for name in ("look", "agent(alpha)", "nap") if often() < 0.1),
         deny=("act",) if often() < 0.1 else (),
         yes=often() < 0.15,
         headless=often() < 0.2,
         patient=patient,
-        errors=0.0 if patient else random.choice((0.0, 0.0, 0.1, 0.4)),
-        stalls=0.0 if patient else random.choice((0.0, 0.2, 0.6)),
+        errors=0.0 if patient else random.choice((0.0, 0.0, 0.1, 0.3)),
+        stalls=0.0 if patient else random.choice((0.0, 0.0, 0.05, 0.3)),
         crashes=0.05 if often() < 0.15 else 0.0,
         chants=0.15 if not patient and often() < 0.15 else 0.0,
         answers="late" if patient else random.choice(("soon", "late", "mixed")),
@@ -146,13 +147,20 @@ def _limits(random: Random, patient: bool) -> Limits:
         "max_children": 3,
         "max_total_children": 6,
     }
-    chosen = random.sample(sorted(tight), random.choice((0, 1, 1, 2, 2, 3)))
+    chosen = random.sample(sorted(tight), random.choice((0, 0, 1, 1, 2, 3)))
     return Limits.from_json(room | {name: tight[name] for name in chosen})
 
 
-def _agent(random: Random, name: str, names: tuple[str, ...], patient: bool) -> Definition:
+def _agent(random: Random, name: str, names: tuple[str, ...], manner: Manner, patient: bool) -> Definition:
     often = random.random
-    tools = [tool for tool in TOOLS if often() < 0.4 and not (patient and tool in ("nap", "hang"))]
+    runs_in_circles = manner == "looper" and often() < 0.8
+    tools = [
+        tool
+        for tool in TOOLS
+        if often() < (0.15 if tool in ("hang", "boom", "nap") else 0.45) and not (patient and tool in ("nap", "hang"))
+    ]
+    if runs_in_circles and "wall" not in tools:
+        tools.append("wall")
     return Definition(
         name,
         f"The {name}.",
@@ -161,7 +169,9 @@ def _agent(random: Random, name: str, names: tuple[str, ...], patient: bool) -> 
         tools=tuple(tools),
         subagents=tuple(other for other in names if often() < (0.15 if other == name else 0.75)),
         caps=Caps(
-            max_steps=random.choice((1, 3, 5, 8, 14)) if name != names[0] and often() < 0.7 else None,
+            max_steps=random.choice((1, 3, 5, 8, 14))
+            if name != names[0] and not runs_in_circles and often() < 0.7
+            else None,
             total_steps=random.choice((2, 5, 9)) if often() < 0.2 else None,
             token_budget=random.choice((4_000, 15_000)) if often() < 0.2 else None,
             timeout=random.choice((5.0, 60.0, 900.0)) if not patient and often() < 0.3 else None,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PAGE_CHARS = 20_000
 KEPT_CHARS = 32_000_000
 KEPT_BYTES = 256_000_000
-LEAST_CHARS = 30
+LEAST_CHARS = 160
+"""What is shorter is not worth a marker."""
 _NEAR = 200
 
 

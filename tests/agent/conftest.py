@@ -1,0 +1,144 @@
+"""A stage for agents: a cast, a script and tools in; a report and a record out."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from runtime.app import LiveRun, Resumption, open_run
+from runtime.definitions import Caps, Definition, Permissions
+from runtime.events import Event, ToolFinished
+from runtime.journal import MemoryJournal
+from runtime.journal.replay import replay
+from runtime.journal.state import RunState
+from runtime.limits.limits import Limits
+from runtime.model import Provider
+from runtime.outline import RunOptions
+from runtime.providers.script import read_script
+from runtime.providers.scripted import ScriptedProvider
+from runtime.report import Report
+from runtime.resume import limits_after
+from runtime.simulate.stage import staged
+from runtime.tools import Tool, tool
+
+
+@tool(effects="none", private=True)
+async def look(at: str = "") -> str:
+    """Look at something."""
+    return f"saw {at}"
+
+
+@attrs.define(eq=False)
+class Stage:
+    """What plays: `agent` and `script` set it up, `run` plays it to the end, `opened` while the test acts."""
+
+    folder: Path
+    agents: dict[str, Definition] = attrs.Factory(dict[str, Definition])
+    tools: dict[str, Tool] = attrs.Factory(lambda: {"look": look})
+    journal: MemoryJournal = attrs.Factory(MemoryJournal)
+    model: Provider | None = None
+    limits: Limits = Limits()
+    allow: tuple[str, ...] = ()
+    yes: bool = False
+    headless: bool = False
+
+    def agent(
+        self,
+        name: str,
+        *,
+        tools: Iterable[str] = (),
+        subagents: Iterable[str] = (),
+        permissions: Permissions | None = None,
+        loops: Any = None,
+        max_output_tokens: int | None = None,
+        **caps: Any,
+    ) -> None:
+        self.agents[name] = Definition(
+            name,
+            f"The {name}.",
+            f"You are the {name}.",
+            path=f"agents/{name}.md",
+            tools=tuple(tools),
+            subagents=tuple(subagents),
+            caps=Caps(**caps),
+            permissions=permissions or Permissions(),
+            loops=loops or {},
+            max_output_tokens=max_output_tokens,
+        )
+
+    def tool(self, function: Callable[..., Any] | None = None, **settings: Any) -> Any:
+        """Put a tool on the stage; used as a decorator, with or without settings."""
+
+        def make(function: Callable[..., Any]) -> Tool:
+            made: Tool = tool(**settings)(function)
+            self.tools[made.name] = made
+            return made
+
+        return make if function is None else make(function)
+
+    def script(self, text: str) -> None:
+        self.model = ScriptedProvider(read_script("script.yaml", textwrap.dedent(text)))
+
+    @asynccontextmanager
+    async def opened(self, resumption: Resumption | None = None) -> AsyncGenerator[LiveRun]:
+        assert self.model is not None
+        options = RunOptions(
+            agent=next(iter(self.agents)),
+            task="the task",
+            workspace=self.folder,
+            limits=self.limits,
+            allow=self.allow,
+            yes=self.yes,
+            headless=self.headless,
+        )
+        ready = staged(
+            options,
+            self.agents.values(),
+            model="scripted/s",
+            providers={"scripted/s": self.model},
+            tools=self.tools.values(),
+        )
+        async with open_run(ready, self.journal, "t1", resumption=resumption) as live:
+            live.run.chance = random.Random(0)
+            yield live
+
+    async def run(self) -> Report:
+        async with self.opened() as live:
+            report = await live.report()
+        assert report is not None
+        return report
+
+    async def resume(self, journal: MemoryJournal, **changes: str) -> Report:
+        """Go on with what another process left."""
+        self.journal = journal
+        state = replay(journal.records)
+        async with self.opened(Resumption(state, limits_after(state, changes), changes)) as live:
+            report = await live.report()
+        assert report is not None
+        return report
+
+    @property
+    def state(self) -> RunState:
+        return replay(self.journal.records)
+
+    @property
+    def events(self) -> list[Event]:
+        return [record.event for record in self.journal.records]
+
+    def of(self, *kinds: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kinds)]
+
+    def results(self, actor: str) -> list[ToolFinished]:
+        return [event for event in self.of(ToolFinished) if event.actor == actor]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
