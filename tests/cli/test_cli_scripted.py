@@ -109,6 +109,13 @@ def test_script_that_is_used_up_fails_with_exit_1(elenco: Run, script: Script) -
     assert re.search(r"^failed   1 step, ", done.stderr, re.MULTILINE)
 
 
+def test_nobody_is_left_without_a_word(elenco: Run, script: Script) -> None:
+    """While a model takes its time, lines on stderr say that it is waited for, and for how long."""
+    done = elenco("run", "Wait", "--model", script("coordinator:\n  - {stall: 3.2, text: ok}\n"))
+    assert 0 == done.returncode
+    assert 2 == len(re.findall(r"^… coordinator waits for the model, \d s$", done.stderr, re.MULTILINE))
+
+
 def test_faulty_script_is_shown_with_its_place(elenco: Run, script: Script) -> None:
     """A mistake in the script is told with file, line and caret before anything is started."""
     done = elenco("run", "Look", "--model", script("coordinator:\n  - txt: hello\n"))
