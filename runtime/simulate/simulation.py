@@ -131,6 +131,7 @@ class Play:
         self.worn_out = False
         self.unrest = Unrest(Random(world.seed), world.unrest, MOST_STEPS, self._wear_out)
         self.told: dict[str, str] = {}
+        self.records: tuple[Record, ...] = ()
 
     def _wear_out(self) -> None:
         self.worn_out = True
@@ -243,6 +244,7 @@ class Play:
     def _next(self, life: Life, number: int) -> tuple[tuple[Record, ...], dict[str, str]] | None:
         """Check what a life has left; what the next one begins with, None if the run has ended."""
         world, store = self.world, life.store
+        self.records = store.records
         self.tally.note("lives")
         if life.killed is not None:
             self.tally.note("killed")
