@@ -51,17 +51,22 @@ class Background:
     def __init__(self, parent: Agent) -> None:
         self._parent = parent
         self._children: dict[str, Child] = {}
+        self._needed = bool(parent.definition.subagents)
         self._block = serving()
         self._nursery: trio.Nursery | None = None
         self._news = trio.Event()
 
     async def __aenter__(self) -> None:
-        self._nursery = await self._block.__aenter__()
+        # Most agents have nobody to start.
+        if self._needed:
+            self._nursery = await self._block.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """Whoever still works is cancelled: nobody is left to read the report."""
+        if self._nursery is None:
+            return None
         try:
             return await self._block.__aexit__(kind, error, trace)
         except BaseExceptionGroup as group:
@@ -94,7 +99,9 @@ class Background:
             if child.report is not None:
                 said = output(child.path, report_from_json(child.report))
                 self._deliver(self._send(child.path, child.number, said.text))
-        return tuple(child for child in left if child.report is None)
+        at_work = tuple(child for child in left if child.report is None)
+        self._needed = self._needed or bool(at_work)
+        return at_work
 
     def take_up(self, child: ActorState) -> None:
         """Let a child of an earlier process go on; one that may not is reported as lost."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import attrs
 
@@ -43,7 +44,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         bounds = limits or Limits.from_json(recovered.limits)
     else:
         path, number = (parent.family.next_path(name) if parent is not None else name), run.numbers
-        bounds = limits or limits_of(definition).or_else(CHILD_DEFAULTS)
+        bounds = limits or _childs_limits(definition.caps, definition.path)
     ledger = run.gate.ledger
     if not ledger.is_open(path) and isinstance(opened := ledger.open(path, above, bounds), Barred):
         raise NotHired(opened.message)
@@ -60,10 +61,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         hire=_hire,
     )
     run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
-    tools = [*own, *_delegates(run, agent)]
-    if tools:
-        tools.append(run.results.reader)
-    toolbox = ToolBox(tools)
+    toolbox = _toolbox(run, agent, own)
     prompt, specs = _prefix(run, agent, toolbox, recovered)
     agent.equip(toolbox, prompt, specs, guard_settings(definition.loops))
     if recovered is not None and run.recovered is not None:
@@ -92,6 +90,11 @@ def limits_of(definition: Definition) -> Limits:
     return limits_from(definition.caps, definition.path)
 
 
+@lru_cache(maxsize=256)
+def _childs_limits(caps: Caps, source: str) -> Limits:
+    return limits_from(caps, source).or_else(CHILD_DEFAULTS)
+
+
 def limits_from(caps: Caps, source: str) -> Limits:
     return Limits(**attrs.asdict(caps)).said_by(source)
 
@@ -105,6 +108,21 @@ def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
     settings = run.settings
     ceiling = parent.permits.handed_down() if parent is not None else settings.ceiling
     return Permits(own + settings.rules, ceiling, settings.yes, run.grants)
+
+
+def _toolbox(run: Run, agent: Agent, own: list[Tool]) -> ToolBox:
+    """The actor's tools. Where none belongs to this very actor, all actors of its file have the same box."""
+    name = agent.definition.name
+    shared = None if agent.definition.subagents else run.toolboxes.get(name)
+    if shared is not None:
+        return shared
+    tools = [*own, *_delegates(run, agent)]
+    if tools:
+        tools.append(run.results.reader)
+    toolbox = ToolBox(tools)
+    if not agent.definition.subagents:
+        run.toolboxes[name] = toolbox
+    return toolbox
 
 
 def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from .conversation import Conversation
 from .events import ContextCompacted, NoteAdded, SteerReceived
-from .limits.estimate import Gauge, tokens_of_bytes
+from .limits.estimate import Gauge, byte_length, tokens_of_bytes
 from .messages import AssistantMessage, Message, UserMessage, size_of
 from .model import ToolSpec
 from .record import messages_to_json
@@ -27,10 +26,8 @@ class History:
 
     def measure_prompt(self, system: Sequence[str], tools: Iterable[ToolSpec]) -> None:
         """Put on the gauge what stands before the messages."""
-        for part in system:
-            self.gauge = self.gauge.add(part)
-        for spec in tools:
-            self.gauge = self.gauge.add(json.dumps(spec.parameters)).add(spec.name + spec.description)
+        prompt = sum(byte_length(part) for part in system)
+        self.gauge = self.gauge.add_bytes(prompt + sum(spec.size for spec in tools))
 
     def add(self, message: Message) -> None:
         """One more message. Raises HistoryError where it may not stand."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
 
+from .limits.estimate import byte_length
 from .messages import Finish, JsonObject, Message, Part, Usage
 
 DeltaKind: TypeAlias = Literal["text", "reasoning", "arguments"]
@@ -43,6 +46,11 @@ class ToolSpec:
     name: str
     description: str
     parameters: JsonObject
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes it adds to a request, as the gauge counts them."""
+        return byte_length(json.dumps(self.parameters)) + byte_length(self.name + self.description)
 
 
 @attrs.frozen

@@ -25,7 +25,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
-from .tools import Tool
+from .tools import Tool, ToolBox
 from .tools.results import ResultStore
 from .watch.stream import LogStream
 
@@ -74,6 +74,7 @@ class Run:
     reaper: Reaper = attrs.Factory(Reaper)
     grants: Grants = attrs.Factory(Grants)
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
+    toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, "ToolBox"])
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None

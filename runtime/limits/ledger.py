@@ -82,10 +82,9 @@ class Ledger:
         What it held is free again and its memory too; what it spent stays with those above.
         """
         scope = self._scopes[path]
-        calls = [call.id for call in self._calls.values() if scope in call.scope.chain]
+        calls = [call.id for call in self._calls.values() if scope in call.scope.chain] if scope.calls else []
         settled = tuple(self.settle(id, None, replied=False) for id in calls)
-        below = [each for each in self._scopes.values() if scope in each.chain]
-        for each in reversed(below):
+        for each in reversed(scope.subtree()):
             each.detach()
             del self._scopes[each.path]
             self._line.pop(each.path, None)

@@ -76,6 +76,13 @@ class Scope:
         self.bounds = tuple(bounds)
         self.slots = limits.max_concurrent_calls
 
+    def subtree(self) -> list[Scope]:
+        """This scope and all below it, parents first."""
+        found = [self]
+        for scope in found:
+            found += scope.children.values()
+        return found
+
     def take(self, call: Amounts, hold: Amounts) -> None:
         """A call starts: reserve it, and size this actor's own hold anew, here and above."""
         old, self.hold = self.hold, hold

@@ -115,6 +115,9 @@ class ToolBox:
             else:
                 self._tools[tool.name] = tool
         self.left_out = tuple(left_out)
+        self._specs = tuple(
+            ToolSpec(tool.name, tool.description, self._shown[tool.name].schema or {}) for tool in self._tools.values()
+        )
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -130,9 +133,7 @@ class ToolBox:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as a model sees them, in the order given."""
-        return tuple(
-            ToolSpec(tool.name, tool.description, self._shown[tool.name].schema or {}) for tool in self._tools.values()
-        )
+        return self._specs
 
     def effects_of(self, call: ToolCall) -> Kind:
         """What `schedule.rounds` asks; an unknown tool has no effects, for its call is never run."""

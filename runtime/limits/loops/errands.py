@@ -45,10 +45,10 @@ class Ask:
         if self.target != other.target:
             return Relation.OTHER
         mine, theirs = names(self.text), names(other.text)
+        if set(mine) != set(theirs):
+            return Relation.OTHER
         if sorted(self.words) == sorted(other.words) and sorted(mine) == sorted(theirs):
             return Relation.SAME
-        if set(mine) ^ set(theirs):
-            return Relation.OTHER
         shared = set(self.words) & set(other.words)
         fewest = min(len(set(self.words)), len(set(other.words)))
         if not fewest or len(shared) / fewest < 0.5:
@@ -201,10 +201,10 @@ class Errands:
 
     @staticmethod
     def _same(errand: Errand, ask: Ask, answer: str, said: set[str]) -> Relation | None:
-        how = {wording: wording.relation(ask) for wording in errand.wordings}
-        if Relation.SAME in how.values():
+        how = [wording.relation(ask) for wording in errand.wordings]
+        if Relation.SAME in how:
             return Relation.SAME
-        reworded = [wording for wording, kind in how.items() if kind is Relation.VARIANT]
+        reworded = [wording for wording, kind in zip(errand.wordings, how, strict=True) if kind is Relation.VARIANT]
         if not reworded or not similar(said, set(errand.words)):
             return None
         # "Review A" and "review B" differ in one place; only the same refusal makes them one errand.
