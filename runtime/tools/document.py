@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import attrs
@@ -156,6 +156,28 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+
+
+def exchanged(text: Document, start: int, end: int, new: Sequence[str]) -> Span:
+    """Lines `start` to `end`, counted from 1, replaced by new ones; the file's end stays as it is."""
+    last = "" if end == len(text.lines) and not text.ended else "\n"
+    return Span(text.starts[start - 1], text.starts[end], "\n".join(new) + last)
+
+
+def inserted(text: Document, after: int, new: Sequence[str]) -> Span:
+    """New lines after the line with that number, 0 for the beginning."""
+    at = text.starts[after]
+    if after == len(text.lines) and not text.ended:
+        return Span(at, at, "\n" + "\n".join(new))
+    return Span(at, at, "\n".join(new) + "\n")
+
+
+def removed(text: Document, start: int, end: int) -> Span:
+    """Lines `start` to `end` taken out."""
+    at = text.starts[start - 1]
+    if end == len(text.lines) and not text.ended and start > 1:
+        at -= 1  # The line before becomes the last one, which has no end.
+    return Span(at, text.starts[end], "")
 
 
 def in_the_manner_of(before: bytes, text: str) -> bytes:

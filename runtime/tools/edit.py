@@ -17,7 +17,7 @@ from runtime.messages import JsonObject
 from ._text import counted, plain
 from ._tool import PathUses, Tool, ToolContext, ToolError, tool
 from .changes import Change, carry_out, document, encoded, find_there, tell, unseen
-from .document import Document, Span
+from .document import Document, Span, exchanged, inserted, removed
 from .near import hint, numbered
 
 Spans: TypeAlias = list[Span]
@@ -173,11 +173,11 @@ def _plan_insert(ctx: ToolContext, path: str, after: int, expected: str, content
             _expect(path, text, after, after, expected)
         elif expected.strip():
             raise ToolError("after=0 inserts before the first line; leave expected empty, or name the line in after")
-        return [_inserted(text, after, new)]
+        return [inserted(text, after, new)]
 
     def taken_back(text: Document) -> Iterator[Spans]:
         if text.lines[after : after + len(new)] == new:
-            yield [_removed(text, after + 1, after + len(new))]
+            yield [removed(text, after + 1, after + len(new))]
 
     return _plan(ctx, path, spans_of, taken_back)
 
@@ -205,12 +205,12 @@ def _plan_replace(ctx: ToolContext, path: str, start: int, end: int, expected: s
 
     def spans_of(text: Document) -> Spans:
         _expect(path, text, start, end, expected)
-        return [_exchanged(text, start, end, new)]
+        return [exchanged(text, start, end, new)]
 
     def taken_back(text: Document) -> Iterator[Spans]:
         last = start + len(new) - 1
         if text.lines[start - 1 : last] == new:
-            yield [_exchanged(text, start, last, _lines(expected))]
+            yield [exchanged(text, start, last, _lines(expected))]
 
     return _plan(ctx, path, spans_of, taken_back)
 
@@ -235,11 +235,11 @@ def delete_lines(ctx: ToolContext, path: str, start: int, end: int, expected: st
 def _plan_delete(ctx: ToolContext, path: str, start: int, end: int, expected: str) -> Edit:
     def spans_of(text: Document) -> Spans:
         _expect(path, text, start, end, expected)
-        return [_removed(text, start, end)]
+        return [removed(text, start, end)]
 
     def taken_back(text: Document) -> Iterator[Spans]:
         if 0 < start <= len(text.lines) + 1:
-            yield [_inserted(text, start - 1, _lines(expected))]
+            yield [inserted(text, start - 1, _lines(expected))]
 
     return _plan(ctx, path, spans_of, taken_back)
 
@@ -275,25 +275,6 @@ def _elsewhere(lines: Sequence[str], wanted: list[str]) -> str:
     if not places or not any(wanted):
         return ""
     return f"\nWhat you expect stands at line {', '.join(map(str, places[:5]))}."
-
-
-def _exchanged(text: Document, start: int, end: int, new: Sequence[str]) -> Span:
-    last = "" if end == len(text.lines) and not text.ended else "\n"
-    return Span(text.starts[start - 1], text.starts[end], "\n".join(new) + last)
-
-
-def _inserted(text: Document, after: int, new: Sequence[str]) -> Span:
-    at = text.starts[after]
-    if after == len(text.lines) and not text.ended:
-        return Span(at, at, "\n" + "\n".join(new))
-    return Span(at, at, "\n".join(new) + "\n")
-
-
-def _removed(text: Document, start: int, end: int) -> Span:
-    at = text.starts[start - 1]
-    if end == len(text.lines) and not text.ended and start > 1:
-        at -= 1  # The line before becomes the last one, which has no end.
-    return Span(at, text.starts[end], "")
 
 
 EDIT_TOOLS: tuple[Tool, ...] = (edit_file, insert_lines, replace_lines, delete_lines)

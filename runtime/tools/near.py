@@ -14,6 +14,8 @@ _MOST_LINES = 200_000
 _SHOWN_CHARS = 300
 _NUMBERED = re.compile(r"\s*\d+\t")
 _WORD = re.compile(r"\w+")
+_ESCAPE = re.compile(r"\\(.)")
+_PLAIN = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def hint(lines: Sequence[str], wanted: str) -> str:
@@ -75,18 +77,20 @@ def _places(lines: Sequence[str], looked: Sequence[str]) -> Iterator[int]:
 def _without_numbers(lines: Sequence[str], looked: Sequence[str]) -> tuple[int, int] | None:
     if not all(_NUMBERED.match(line) for line in looked):
         return None
-    plain = [line.partition("\t")[2] for line in looked]
-    return next(((at, len(plain)) for at in _places(lines, plain)), None)
+    return _found(lines, "\n".join(line.partition("\t")[2] for line in looked))
 
 
 def _unescaped(lines: Sequence[str], wanted: str) -> tuple[int, int] | None:
-    if "\\" not in wanted:
-        return None
-    plain = wanted.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
-    looked = plain.strip("\n").split("\n")
-    if plain == wanted:
-        return None
-    return next(((at, len(looked)) for at in _places(lines, looked)), None)
+    plain = _ESCAPE.sub(lambda found: _PLAIN.get(found[1], found[1]), wanted)
+    return None if plain == wanted else _found(lines, plain)
+
+
+def _found(lines: Sequence[str], wanted: str) -> tuple[int, int] | None:
+    """Where a text stands: the index of its first line and how many it has."""
+    looked = wanted.strip("\n")
+    text = "\n".join(lines)
+    at = text.find(looked) if looked.strip() else -1
+    return None if at < 0 else (text.count("\n", 0, at), looked.count("\n") + 1)
 
 
 def _closest(lines: Sequence[str], looked: Sequence[str]) -> list[int]:

@@ -27,18 +27,18 @@ class PatchError(ValueError):
 
 @attrs.frozen
 class Hunk:
-    """`old` and `new` are whole lines without ends; `start` is the first old line's number from 1, 0 if not given.
+    """`old` and `new` are whole lines without ends; `start` is the first old line's number from 1, None if not given.
 
     `new_start` is the first new line's; `line` is where the hunk stands in the patch. `ends` says of the old and the
     new text whether the patch marks its last line as one without an end.
     """
 
-    start: int
+    start: int | None
     old: tuple[str, ...]
     new: tuple[str, ...]
     line: int
     ends: tuple[bool, bool] = (False, False)
-    new_start: int = 0
+    new_start: int | None = None
 
     @property
     def reversed(self) -> Hunk:
@@ -118,15 +118,16 @@ class _Reader:
         while self._at < len(self._lines) and (found := _HUNK.match(self._lines[self._at])):
             self._at += 1
             counts = None if found[1] is None else (int(found[2] or 1), int(found[4] or 1))
-            hunk = self._hunk(path, int(found[1] or 0), counts)
-            hunks.append(attrs.evolve(hunk, new_start=int(found[3] or 0)))
+            start, new_start = (None if found[1] is None else int(found[at]) for at in (1, 3))
+            hunk = self._hunk(path, start, counts)
+            hunks.append(attrs.evolve(hunk, new_start=new_start))
         if not hunks:
             raise PatchError(
                 f"line {self._at + 1}: no hunk for {path}; one begins with '@@ -LINE,COUNT +LINE,COUNT @@'"
             )
         return tuple(hunks)
 
-    def _hunk(self, path: str, start: int, counts: tuple[int, int] | None) -> Hunk:
+    def _hunk(self, path: str, start: int | None, counts: tuple[int, int] | None) -> Hunk:
         """One hunk; its counts are believed while they fit what stands there, and forgotten when they do not."""
         first = self._at
         if counts is not None and (hunk := self._counted(start, counts)) is not None:
@@ -134,7 +135,7 @@ class _Reader:
         self._at = first
         return self._uncounted(path, start)
 
-    def _counted(self, start: int, counts: tuple[int, int]) -> Hunk | None:
+    def _counted(self, start: int | None, counts: tuple[int, int]) -> Hunk | None:
         first, old_left, new_left = self._at, *counts
         body = _Body()
         while old_left or new_left:
@@ -165,7 +166,7 @@ class _Reader:
             return None
         return body.hunk(start, first)
 
-    def _uncounted(self, path: str, start: int) -> Hunk:
+    def _uncounted(self, path: str, start: int | None) -> Hunk:
         first = self._at
         body = _Body()
         while self._at < len(self._lines):
@@ -211,7 +212,7 @@ class _Body:
         while self._rows and self._rows[-1] == " ":
             self._rows.pop()
 
-    def hunk(self, start: int, first: int) -> Hunk:
+    def hunk(self, start: int | None, first: int) -> Hunk:
         old = tuple(row[1:] for row in self._rows if row[0] in " -")
         new = tuple(row[1:] for row in self._rows if row[0] in " +")
         if not self._rows:
@@ -280,26 +281,26 @@ def apply_hunks(document: Document, hunks: Sequence[Hunk], path: str) -> Documen
     for number, hunk in enumerate(hunks, 1):
         at = _place(document.lines, hunk, after, shift, f"hunk {number} of {len(hunks)} for {path}")
         spans.append(_span(document, hunk, at))
-        if hunk.start:
-            shift = at - _stated(hunk)
+        if (stated := _stated(hunk)) is not None:
+            shift = at - stated
         after = at + len(hunk.old)
     return document.replaced(spans)
 
 
-def _stated(hunk: Hunk) -> int:
+def _stated(hunk: Hunk) -> int | None:
     """The index of the first old line, by the hunk's word; one without old lines names the line before it."""
-    return hunk.start - 1 if hunk.old else hunk.start
+    return hunk.start if hunk.start is None or not hunk.old else hunk.start - 1
 
 
 def _place(lines: Sequence[str], hunk: Hunk, after: int, shift: int, name: str) -> int:
     old = list(hunk.old)
+    stated = _stated(hunk)
+    guess = len(lines) if stated is None else stated + shift
     if not old:
-        at = len(lines) if not hunk.start and lines else _stated(hunk) + shift
-        if after <= at <= len(lines):
-            return at
+        if after <= guess <= len(lines):
+            return guess
         raise PatchError(f"{name}: it adds after line {hunk.start}, but the file has {len(lines)}")
-    guess = _stated(hunk) + shift
-    if hunk.start and after <= guess and lines[guess : guess + len(old)] == old:
+    if after <= guess and lines[guess : guess + len(old)] == old:
         return guess
     places = [
         at for at in range(after, len(lines) - len(old) + 1) if lines[at] == old[0] and lines[at : at + len(old)] == old

@@ -200,7 +200,7 @@ def _by_pattern(text: str) -> list[Symbol]:
         indent = len(match["indent"].expandtabs(4))
         while indents and indents[-1] >= indent:
             indents.pop()
-        words = " ".join(match["text"].split()).rstrip(" {:;")[:_MAX_SIGNATURE]
+        words = " ".join(match["text"].partition("{")[0].split()).rstrip(" :;")[:_MAX_SIGNATURE]
         found.append(Symbol(number, number, len(indents), words))
         indents.append(indent)
     return found

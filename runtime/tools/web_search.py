@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
 import trio
@@ -138,17 +138,22 @@ def _hits(body: bytes, where: str) -> list[Hit]:
         answer: Any = json.loads(body)
     except (ValueError, RecursionError):
         raise ToolError(f"{where} did not answer with JSON; is it a SearXNG server?") from None
-    results: Any = cast("dict[str, Any]", answer).get("results") if isinstance(answer, dict) else None
-    if not isinstance(results, list):
+    results: Any = answer.get("results") if _is_object(answer) else None
+    if not _is_list(results):
         raise ToolError(f"{where} answered without a list of results; is it a SearXNG server?")
-    rows: list[Any] = results
     found: dict[str, Hit] = {}
-    for each in rows:
-        if isinstance(each, dict):
-            hit = _hit(cast("dict[str, Any]", each))
-            if hit.url.startswith(("http://", "https://")):
-                found.setdefault(hit.url, hit)
+    for hit in (_hit(each) for each in results if _is_object(each)):
+        if hit.url.startswith(("http://", "https://")):
+            found.setdefault(hit.url, hit)
     return list(found.values())
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 def _hit(result: dict[str, Any]) -> Hit:
