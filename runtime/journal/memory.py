@@ -83,7 +83,7 @@ class MemoryJournal:
             raise JournalError(str(self._failure))
         self._appends += 1
         if self._appends == self._fail_append:
-            raise self._fail(f"append {self._appends} failed, as told")
+            raise self.fail(f"append {self._appends} failed, as told")
         if not event.kept:
             raise TypeError(f"{event.type} is live only; it goes to the log stream")
         encode_body(event)
@@ -100,7 +100,7 @@ class MemoryJournal:
             raise JournalError(str(self._failure))
         self._barriers += 1
         if self._barriers == self._fail_barrier:
-            raise self._fail(f"barrier {self._barriers} failed, as told")
+            raise self.fail(f"barrier {self._barriers} failed, as told")
         self.flush()
 
     def flush(self) -> None:
@@ -128,7 +128,8 @@ class MemoryJournal:
         left = self._records[: self._durable + extra]
         return MemoryJournal(left, clock=self._clock, contents=self.contents)
 
-    def _fail(self, text: str) -> JournalError:
+    def fail(self, text: str) -> JournalError:
+        """Break, as a disk does: nothing can be written from now on."""
         failure = self._failure = JournalError(text)
         for notify in self._notify:
             notify(failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,8 +20,10 @@ from runtime.journal.interface import Journal
 from runtime.journal.memory import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.known import ModelFlags
+from runtime.limits.limits import Limits
+from runtime.model import Emit, ModelRequest, Reply
 from runtime.outline import RunOptions
-from runtime.providers.script import read_script
+from runtime.providers.script import Script, read_script
 from runtime.providers.scripted import ScriptedProvider
 from runtime.report import Report
 from runtime.resume import limits_after
@@ -72,6 +75,23 @@ class World:
         return sum(call_id == done for _, _, done in self.done)
 
 
+class Heard(ScriptedProvider):
+    """The script, with somebody who listens to what is asked."""
+
+    def __init__(self, script: Script, listen: Callable[[ModelRequest], None]) -> None:
+        super().__init__(script)
+        self._listen = listen
+
+    async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
+        self._listen(request)
+        return await super().complete(request, emit)
+
+
+@functools.cache
+def script_of(text: str) -> Script:
+    return read_script("s.yaml", textwrap.dedent(text))
+
+
 @attrs.define(eq=False)
 class Play:
     """The play: `begin` and `go_on` run it to its end, or to the death of its process."""
@@ -80,7 +100,13 @@ class Play:
     world: World = attrs.Factory(World)
     script: str = SCRIPT
     confirm_unknown: bool = False
-    decide: Callable[[ApprovalRequested], str] = lambda request: "allow"
+    refresh: bool = False
+    limits: Limits = Limits()
+    voice: str = ""
+    why: str = ""
+    line: str = "be quick"
+    listen: Callable[[ModelRequest], None] = lambda request: None
+    answer: str = "allow"
     tools: dict[str, Tool] = attrs.Factory(dict[str, Tool])
 
     def __attrs_post_init__(self) -> None:
@@ -112,7 +138,7 @@ class Play:
     @property
     def cast(self) -> list[Definition]:
         def agent(name: str, tools: Sequence[str], subagents: Sequence[str] = (), **caps: int) -> Definition:
-            text = f"You are {name}."
+            text = self.voice or f"You are {name}."
             return Definition(
                 name, f"The {name}.", text, tools=tuple(tools), subagents=tuple(subagents), caps=Caps(**caps)
             )
@@ -126,9 +152,14 @@ class Play:
     @asynccontextmanager
     async def opened(self, journal: Journal, resumption: Resumption | None = None) -> AsyncGenerator[LiveRun]:
         options = RunOptions(
-            agent="lead", task="do it", workspace=self.folder, allow=("stamp", "put"), model=ModelFlags("scripted/s")
+            agent="lead",
+            task="do it",
+            workspace=self.folder,
+            allow=("stamp", "put"),
+            model=ModelFlags("scripted/s"),
+            limits=self.limits,
         )
-        provider = ScriptedProvider(read_script("s.yaml", textwrap.dedent(self.script)))
+        provider = Heard(script_of(self.script), self.listen)
         plan = staged(
             options,
             self.cast,
@@ -147,7 +178,7 @@ class Play:
         """Play on from what is on record."""
         state = replay(journal.records)
         limits = limits_after(state, changes)
-        return await self._play(journal, Resumption(state, limits, changes, confirm_unknown=self.confirm_unknown))
+        return await self._play(journal, Resumption(state, limits, changes, self.refresh, self.confirm_unknown))
 
     async def _play(self, journal: Journal, resumption: Resumption | None) -> Report | None:
         self.world.dead = False
@@ -163,7 +194,7 @@ class Play:
 
     async def _audience(self, live: LiveRun) -> None:
         """Somebody decides what is asked, and says something as soon as the first result is in; each only once."""
-        spoken = live.run.recovered is not None and any(
+        spoken = not self.line or any(
             isinstance(record.event, SteerReceived) for record in await live.run.journal.read(1, 1000)
         )
         async with live.stream.subscribe(1) as reader:
@@ -171,11 +202,11 @@ class Play:
                 match record.event:
                     case ApprovalRequested() as request if request in live.approvals.pending:
                         with suppress(UsageError, JournalError):
-                            await live.approvals.decide(request.id, self.decide(request), "ada")
+                            await live.approvals.decide(request.id, self.answer, "ada", why=self.why)
                     case ToolFinished(actor="lead") if not spoken:
                         spoken = True
                         with suppress(UsageError, JournalError):
-                            await Steering(live).run(Say(text="be quick", by="ada"))
+                            await Steering(live).run(Say(text=self.line, by="ada"))
                     case _:
                         pass
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.conversation import checked
-from runtime.events import ApprovalDecided, MessageReceived, SteerReceived, ToolFinished, ToolStarted
+from runtime.events import ApprovalDecided, MessageReceived, ModelFinished, SteerReceived, ToolFinished, ToolStarted
 from runtime.journal.memory import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.messages import ToolResults, UserMessage
@@ -39,6 +39,8 @@ def check(play: Any, journal: MemoryJournal) -> None:
         assert actor.status != "running"
         assert not actor.open_calls
         assert not actor.reservations
+    replies = Counter((event.actor, event.turn) for event in events if isinstance(event, ModelFinished))
+    assert set(replies.values()) == {1}
     received = Counter(event.id for event in events if isinstance(event, MessageReceived))
     assert dict(received) in ({"r3": 1}, {"r3": 2})  # Twice where the call that took it had to be made again.
     lead = state.actors["lead"].history
