@@ -245,6 +245,8 @@ def _used(grant: Granted, shown: Shown, reply: Reply | None, *, whole: bool) -> 
         shown.size = max(shown.size, sum(map(_length, reply.parts)))
     guess = _guess(grant, shown)
     reported = reply.usage if reply is not None else None
+    if reported is not None and not reported.total and not grant.input_tokens:
+        return reported  # the provider counts nothing, neither before nor after
     if reported is None or not reported.total:
         return guess
     output = reported.output if whole and reported.output else max(reported.output, guess.output)
