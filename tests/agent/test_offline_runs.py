@@ -19,7 +19,7 @@ def test_an_offline_run_spends_no_tokens(tmp_path: Path) -> None:
     async def ask() -> Report:
         async with (
             open_runtime(tmp_path, model="offline/extract", state=str(tmp_path / "state")) as runtime,
-            runtime.run("coordinator", "Where do boats lie at night?", limits=Limits(token_budget=2000)) as run,
+            runtime.run("coordinator", "Where do boats lie at night?", limits=Limits(token_budget=60_000)) as run,
         ):
             return await run.report()
 
