@@ -211,3 +211,11 @@ def test_every_default_model_has_a_window_and_a_price(provider: str) -> None:
     assert info.price is not None
     assert info.window is not None
     assert info.max_output is not None
+
+
+async def test_a_run_without_a_model_spends_no_token(run: Any) -> None:
+    """The offline policy asks nobody: nothing is counted, nothing is guessed, and it costs nothing."""
+    outcome = await run(model="offline/extract", base_url=None)
+    assert outcome.of(BudgetSettled)
+    assert {event.usage["input"] + event.usage["output"] for event in outcome.of(BudgetSettled)} == {0}
+    assert (outcome.report.usage.estimated, outcome.report.cost_usd) == (False, 0.0)
