@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import zlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import attrs
 import trio
@@ -61,7 +62,7 @@ def read_url(text: str) -> httpx.URL:
         url = httpx.URL(stripped)
     except (httpx.InvalidURL, ValueError) as error:
         raise ToolError(f"{plain(stripped)[:200]!r} is no address: {error}") from error
-    if url.scheme not in ("http", "https") or not url.host:
+    if url.scheme not in ("http", "https") or not url.host or set(url.host) & set("[]\\%<>\"' "):
         raise ToolError(f"{plain(stripped)[:200]!r}: an address begins with https:// or http:// and names a host")
     if url.userinfo:
         raise ToolError("an address with a user name or a password in it is not fetched")
@@ -121,29 +122,63 @@ async def get(
     headers = [
         (b"User-Agent", USER_AGENT.encode()),
         (b"Accept", accept.encode()),
-        (b"Accept-Encoding", b"gzip, deflate"),
+        (b"Accept-Encoding", b"gzip"),
         (b"Connection", b"close"),
     ]
     timeouts = Timeouts(connect=CONNECT_SECONDS, read=READ_SECONDS, write=READ_SECONDS, pool=READ_SECONDS)
     try:
         async with open_stream(transport, "GET", url, headers=headers, timeouts=timeouts) as response:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > max_bytes:
+            assert isinstance(response.stream, httpx.AsyncByteStream)
+            body = _Body(response.headers.get("content-encoding", ""), max_bytes)
+            async for piece in response.stream:
+                body.add(piece)
+                if body.is_cut:
                     break
             return Page(
                 url,
                 response.status_code,
                 response.reason_phrase,
                 {name.lower(): value for name, value in response.headers.items()},
-                bytes(body[:max_bytes]),
-                len(body) > max_bytes,
+                bytes(body.data),
+                body.is_cut,
             )
+    except zlib.error as error:
+        raise ToolError(f"{url}: what the server sent cannot be unpacked: {error}") from error
     except httpx.HTTPError as error:
         raise ToolError(f"{url}: {_words(error)}", transient=_is_transient(error)) from error
     finally:
         await transport.aclose()
+
+
+class _Body:
+    """A body as it comes, unpacked no further than the limit, however small it was made."""
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        self.data = bytearray()
+        self.is_cut = False
+        self._limit = limit
+        self._unpack = _unpacker(encoding.strip().lower())
+
+    def add(self, piece: bytes) -> None:
+        room = self._limit - len(self.data)
+        found = piece if self._unpack is None else self._unpack.decompress(piece, room + 1)
+        self.is_cut = len(found) > room
+        self.data += found[:room]
+
+
+class _Unpacker(Protocol):
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+def _unpacker(encoding: str) -> _Unpacker | None:
+    """Raises ToolError for a coding that nobody asked for."""
+    match encoding:
+        case "" | "identity":
+            return None
+        case "gzip" | "x-gzip" | "deflate":
+            return zlib.decompressobj(zlib.MAX_WBITS | 32)
+        case _:
+            raise ToolError(f"the server packed its answer as {plain(encoding)[:40]!r}, which was not asked for")
 
 
 def checked_connect(private_allowed: Allowed) -> Connect:

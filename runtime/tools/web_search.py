@@ -71,7 +71,7 @@ class SearxNG:
             where = f"the search server {self.config.base_url}"
             match page.status:
                 case 200:
-                    return _hits(page.body, where)[:count]
+                    return hits_of(page.body, where)[:count]
                 case 403:
                     raise ToolError(f"{where} refuses JSON; in its settings.yml add json to search.formats")
                 case 429 | 500 | 502 | 503 | 504:
@@ -132,7 +132,7 @@ def _below(excerpt: str) -> str:
     return f"\n   {excerpt}" if excerpt else ""
 
 
-def _hits(body: bytes, where: str) -> list[Hit]:
+def hits_of(body: bytes, where: str) -> list[Hit]:
     """The usable hits of an answer, each address once. Raises ToolError for what is no such answer."""
     try:
         answer: Any = json.loads(body)

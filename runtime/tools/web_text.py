@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from html import unescape
 
@@ -57,16 +58,15 @@ def _meta_charset(body: bytes) -> str:
 
 
 def _decoded(body: bytes, charset: str) -> str:
-    if body.startswith(b"\xef\xbb\xbf"):
+    if body.startswith(codecs.BOM_UTF8):
         return body[3:].decode(errors="replace")
     for name in (charset, "utf-8"):
         try:
-            return body.decode(name)
+            # A body that was cut may end inside a character.
+            return codecs.getincrementaldecoder(name)().decode(body)
         except (LookupError, ValueError):
             continue
-    # A body that was cut may end inside a character; one that is broken all over is of an old code page.
-    text = body.decode(errors="replace")
-    return text if text.count("\N{REPLACEMENT CHARACTER}") <= 3 else body.decode("cp1252", "replace")
+    return body.decode("cp1252", "replace")
 
 
 def _from_html(html: str, base_url: str) -> Readable:
