@@ -1,0 +1,6 @@
+"""Command lines: what they execute, and whether the rules allow it. Pure: nothing here runs anything."""
+
+from .judge import judge as judge
+from .line import Executed as Executed
+from .line import Line as Line
+from .line import read_line as read_line
