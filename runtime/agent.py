@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
 import attrs
 import trio
@@ -16,6 +16,7 @@ from .background import Background
 from .changes import Changes
 from .context.joined import joined_text
 from .context.squeeze import squeezed
+from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
 from .errors import UsageError
@@ -39,7 +40,7 @@ from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
 from .questions import ask_human
-from .record import report_to_json, result_of
+from .record import messages_to_json, report_to_json, result_of
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
 from .round import NOTE_BYTES, Round, close_round, run_round
@@ -98,6 +99,7 @@ class Agent(Actor[Assignment, Report]):
         self.left_out = 0
         self.work: Round | None = None
         self.cut_text = ""
+        self._said = ""
         self._begun = False
         self._ended = False
         self.report: Report | None = None
@@ -110,6 +112,7 @@ class Agent(Actor[Assignment, Report]):
         self._stop: Stop | None = None
         self._continued = 0
         self._was_empty = False
+        self._earlier: Continuation | None = None
         self._wrapping_up = False
         self._wrapped_up = False
 
@@ -207,8 +210,13 @@ class Agent(Actor[Assignment, Report]):
         reply = await call_model(self)
         if isinstance(reply, Stop):
             return reply
-        self.history.add(reply)
+        self._add(reply)
         return None if reply.calls else self.alerts.observe(reply, None, self.history)
+
+    def _add(self, reply: AssistantMessage) -> None:
+        self.history.add(reply)
+        if reply.text.strip():
+            self._said = reply.text
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> Stop | None:
         work = self.work = self.work or Round(calls, self.result_cap)
@@ -230,7 +238,7 @@ class Agent(Actor[Assignment, Report]):
         if self.background.running:
             await self.background.wait_news()
             return None
-        text = joined_text(self.history.conversation.messages, CONTINUE) or self.history.conversation.last_text
+        text = joined_text(self.history.conversation.messages, CONTINUE) or self._said
         if text.strip():
             return self._report("completed", text)
         if self._was_empty:
@@ -258,7 +266,7 @@ class Agent(Actor[Assignment, Report]):
                 stop = attrs.evolve(stop, detail=f"{stop.detail}; no last answer: {error.message}")
             else:
                 if isinstance(reply, AssistantMessage):
-                    self.history.add(reply)
+                    self._add(reply)
         return self._report("stopped", None, stop.reason, stop.detail)
 
     def _make_room(self) -> None:
@@ -397,6 +405,7 @@ class Agent(Actor[Assignment, Report]):
             seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
         self.history.restore(history, state.steers.values())
         self.turn = state.turn
+        self._said = state.last_text
         self.memory.restore(state.seen, state.notes)
         self._held = state.held
         self.result_cap = state.result_cap or RESULT_CAP
@@ -427,6 +436,12 @@ class Agent(Actor[Assignment, Report]):
         if state.cancel is not None and state.report is None:
             self.cancel(state.cancel.by or "you")
 
+    def follow(self, earlier: Continuation) -> None:
+        """Begin with what the root of an earlier run has heard and said."""
+        self._earlier = earlier
+        self.history.restore(earlier.history, ())
+        self.turn = earlier.turn
+
     def begin(self, assignment: Assignment) -> None:
         """Put the actor on record as started, once; `handle` or `dismiss` ends it."""
         self.run.live[self.path] = self
@@ -446,12 +461,18 @@ class Agent(Actor[Assignment, Report]):
                 tools=specs_to_json(self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
+                **self._inherited(),
             )
         )
         for lost in self.toolbox.left_out:
             text = f"{self.path} goes without its tool {lost.name}: {lost.why}"
             self.run.append(Warned(actor=self.path, text=text))
         self.history.add(UserMessage(assignment.task))
+
+    def _inherited(self) -> dict[str, Any]:
+        if (earlier := self._earlier) is None:
+            return {}
+        return {"history": messages_to_json(earlier.history), "turn": earlier.turn, "results": earlier.results}
 
     def dismiss(self) -> None:
         """End an actor that was cut off before its task ran; nothing happens to one that has ended by itself."""
@@ -461,7 +482,7 @@ class Agent(Actor[Assignment, Report]):
     @property
     def words(self) -> str:
         """The newest words of its model: its partial work."""
-        return self.history.conversation.last_text or self.cut_text
+        return self._said or self.cut_text
 
     def _end(self, report: Report) -> Report:
         self._ended = True

@@ -16,6 +16,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 from .agent import Agent
 from .cast import Cast
 from .config import Humans
+from .continuation import Continuation
 from .deadlines import Deadlines
 from .definitions import Definition
 from .errors import ElencoError, JournalError, UsageError, first_of
@@ -214,7 +215,12 @@ class Resumption:
 
 @asynccontextmanager
 async def open_run(
-    ready: Plan, journal: Journal, id: str, folder: RunFolder | None = None, resumption: Resumption | None = None
+    ready: Plan,
+    journal: Journal,
+    id: str,
+    folder: RunFolder | None = None,
+    resumption: Resumption | None = None,
+    continues: Continuation | None = None,
 ) -> AsyncGenerator[LiveRun]:
     """A run that works in the background of the block; leaving the block early cancels it.
 
@@ -263,8 +269,11 @@ async def open_run(
                 limits=limits.as_json(),
                 workspace=ready.workspace.root,
                 options=options.as_json(),
+                continues=continues.run if continues is not None else None,
             )
         )
+        if continues is not None:
+            run.follow(continues)
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)

@@ -70,14 +70,6 @@ class Conversation:
             return last.calls
         return ()
 
-    @property
-    def last_text(self) -> str:
-        """The newest words of the model, for a partial answer."""
-        for message in reversed(self.messages):
-            if isinstance(message, AssistantMessage) and message.text.strip():
-                return message.text
-        return ""
-
     def add(self, message: Message) -> Conversation:
         """The history with one more message. Raises HistoryError where it may not stand."""
         _check_next(self.messages[-1] if self.messages else None, message)

@@ -64,6 +64,8 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     toolbox = _toolbox(run, agent, own)
     prompt, specs = _prefix(run, agent, toolbox, recovered)
     agent.equip(toolbox, prompt, specs, guard_settings(definition.loops))
+    if parent is None and recovered is None and run.earlier is not None:
+        agent.follow(run.earlier)
     if recovered is not None and run.recovered is not None:
         run.taken_up.add(path)
         agent.restore(run.recovered, recovered)

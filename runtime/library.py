@@ -8,15 +8,21 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from .app import LiveRun, RunOptions, open_run, plan
+import trio
+
+from .app import LiveRun, Plan, Resumption, RunOptions, open_run, plan
+from .continuation import Continuation, continuation_of
 from .errors import ElencoError
 from .events import Record
+from .journal.blobs import Blobs
 from .journal.durable import open_journal
-from .journal.folder import State, create_run, open_state
+from .journal.folder import RunFolder, State, create_run, find_run, open_state
+from .journal.read import load
 from .limits.limits import Limits
 from .model import Provider
 from .models import ModelFlags
 from .report import Report
+from .resume import check_resumable, limits_after
 from .steering import Steering
 from .tools import Tool
 from .watch.control import serve
@@ -65,12 +71,20 @@ class Runtime:
 
     @asynccontextmanager
     async def run(
-        self, agent: str, task: str, *, limits: Limits | None = None, allow: Iterable[str] = (), yes: bool = False
+        self,
+        agent: str,
+        task: str,
+        *,
+        limits: Limits | None = None,
+        allow: Iterable[str] = (),
+        yes: bool = False,
+        continues: str | None = None,
     ) -> AsyncGenerator[RunHandle]:
         """A run that works while the block lasts; leaving it early cancels the run and all below it.
 
         `limits` may only be tightened by agent files. `allow` are permission rules, `yes` answers every question with
-        yes. Raises UsageError, DefinitionError before anything starts, JournalError.
+        yes. `continues` is the id of an earlier run: the agent begins with what that run's first agent has heard and
+        said. Raises UsageError, DefinitionError before anything starts, JournalError.
         """
         options = RunOptions(
             agent=agent,
@@ -82,12 +96,55 @@ class Runtime:
             yes=yes,
             headless=True,
         )
+        before = find_run(self._state, continues) if continues is not None else None
         ready = plan(options, self._tools, self._providers)
         folder = create_run(self._state, random.Random())
+        earlier = None
+        if before is not None:
+            earlier = await trio.to_thread.run_sync(
+                lambda: continuation_of(load(before), before.id, Blobs(before.blobs), Blobs(folder.blobs))
+            )
+        async with self._opened(ready, folder, continues=earlier) as handle:
+            yield handle
+
+    @asynccontextmanager
+    async def resume(
+        self,
+        run: str,
+        *,
+        changes: Mapping[str, str] | None = None,
+        yes: bool = False,
+        refresh: bool = False,
+        confirm_unknown: bool = False,
+    ) -> AsyncGenerator[RunHandle]:
+        """A run on record that goes on while the block lasts: interrupted, waiting for a human, or stopped.
+
+        `changes` are limits by name, such as `{"max_steps": "+20"}`. `refresh` takes agent files as they are now,
+        `confirm_unknown` has a human asked what became of calls that may have taken effect. Raises UsageError,
+        DefinitionError, JournalError: the run is live, or damaged.
+        """
+        folder = find_run(self._state, run)
+        state = await trio.to_thread.run_sync(load, folder)
+        check_resumable(state, run)
+        assert state.started is not None
+        options = RunOptions.recorded(state.started, yes=yes, headless=True, trusted=not state.imported)
+        limits = limits_after(state, changes or {})
+        resumption = Resumption(state, limits, changes or {}, refresh=refresh, confirm_unknown=confirm_unknown)
+        async with self._opened(plan(options, self._tools, self._providers), folder, resumption) as handle:
+            yield handle
+
+    @asynccontextmanager
+    async def _opened(
+        self,
+        ready: Plan,
+        folder: RunFolder,
+        resumption: Resumption | None = None,
+        continues: Continuation | None = None,
+    ) -> AsyncGenerator[RunHandle]:
         async with (
             AsyncExitStack() as readers,
             open_journal(folder) as journal,
-            open_run(ready, journal, folder.id, folder) as live,
+            open_run(ready, journal, folder.id, folder, resumption, continues) as live,
             serve(live.stream, Steering(live), folder),
         ):
             yield RunHandle(live, readers)

@@ -64,18 +64,23 @@ class RunOptions:
         }
 
     @classmethod
-    def recorded(cls, started: RunStarted, *, yes: bool, headless: bool) -> RunOptions:
-        """The options a run on record was started with; `yes` may be added, `headless` is this process's own."""
+    def recorded(cls, started: RunStarted, *, yes: bool, headless: bool, trusted: bool = True) -> RunOptions:
+        """The options a run on record was started with; `yes` may be added, `headless` is this process's own.
+
+        Of a record that is not `trusted` only what narrows is taken: no allowance, and no server keys would be sent to.
+        """
         kept = started.options
+        nothing: JsonObject = {}
+        wide = kept if trusted else nothing
         return cls(
             agent=started.agent,
             task=started.task,
-            model=ModelFlags(started.model, kept.get("base_url"), kept.get("wire")),
+            model=ModelFlags(started.model, wide.get("base_url"), wide.get("wire")),
             workspace=Path(started.workspace),
-            allow=tuple(kept.get("allow", ())),
+            allow=tuple(wide.get("allow", ())),
             ask=tuple(kept.get("ask", ())),
             deny=tuple(kept.get("deny", ())),
-            yes=yes or bool(kept.get("yes")),
+            yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
         )

@@ -22,7 +22,7 @@ from .events import (
 from .journal.replay import fold
 from .journal.state import ActorState, RunState
 from .limits.budget import Barred
-from .limits.limits import Limits, changed
+from .limits.limits import ROOT_DEFAULTS, Limits, changed
 from .messages import Usage
 from .record import report_to_json, usage_to_json
 from .report import Report
@@ -42,7 +42,9 @@ def check_resumable(state: RunState, id: str) -> None:
 
 def limits_after(state: RunState, changes: Mapping[str, str]) -> Limits:
     """The root's limits with the resume's changes. Raises UsageError."""
-    return changed(Limits.from_json(state.limits), changes, "resume")
+    limits = Limits.from_json(state.limits)
+    # A record from elsewhere may say what it wants; its run ends all the same.
+    return changed(limits.or_else(ROOT_DEFAULTS) if state.imported else limits, changes, "resume")
 
 
 def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, str]) -> None:
@@ -98,6 +100,8 @@ def _still_asked(state: RunState) -> Iterator[ApprovalRequested]:
     calls = {(actor.path, call.call_id): call for actor in state.actors.values() for call in actor.open_calls}
     for request in state.requests.values():
         call = calls.get((request.actor, request.call_id))
+        if request.id in state.void:
+            continue
         if call is not None and (request.about != "unclear" or call.unclear == request.id):
             yield request
 

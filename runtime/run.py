@@ -13,6 +13,7 @@ import trio
 from .approvals import Approvals
 from .cast import Cast
 from .config import Humans
+from .continuation import Continuation
 from .deadlines import Deadlines
 from .errors import JournalError
 from .events import Event, RunWaiting
@@ -78,6 +79,7 @@ class Run:
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None
+    earlier: Continuation | None = None
     taken_up: set[str] = attrs.Factory(set[str])
     suspending: bool = False
     failure: JournalError | None = None
@@ -101,6 +103,12 @@ class Run:
         """The ids of all approvals and questions that no human has answered yet."""
         requests, questions = self.approvals.pending, self.questions.pending
         return (*(request.id for request in requests), *(question.id for question in questions))
+
+    def follow(self, earlier: Continuation) -> None:
+        """Begin where the root of an earlier run ended."""
+        self.earlier = earlier
+        self.numbers = earlier.number
+        self.results.restore(earlier.results)
 
     def check_waiting(self) -> None:
         """Note whether every live actor waits for a human; with nobody there to ask, the process may end.

@@ -34,7 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
         name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
     }
     options = RunOptions.recorded(
-        record.started, yes=arguments.yes, headless=arguments.no_input or not sys.stdin.isatty()
+        record.started,
+        yes=arguments.yes,
+        headless=arguments.no_input or not sys.stdin.isatty(),
+        trusted=not record.imported,
     )
     resumption = Resumption(
         record,

@@ -22,8 +22,16 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
     from_stdin = arguments.words[-1:] == ["-"]
-    workspace = Path(arguments.workspace or ".")
-    agent, task = _who_and_what(arguments.words, workspace)
+    earlier = None
+    if arguments.continues:
+        from runtime.journal.folder import open_state
+
+        from .earlier import look_up
+
+        earlier = look_up(open_state(arguments.state), arguments.continues, headless=True)
+    before = earlier.options if earlier is not None else None
+    workspace = Path(arguments.workspace) if arguments.workspace else before.workspace if before else Path()
+    agent, task = _who_and_what(arguments.words, workspace, before.agent if before else "coordinator")
     options = RunOptions(
         agent=agent,
         task=as_text(task),
@@ -39,13 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
         headless=arguments.no_input or from_stdin or not sys.stdin.isatty(),
         mode=arguments.mode,
     )
+    if earlier is not None:
+        options = earlier.followed_by(options, workspace=True)
     seen = outline(options)
     # Only now what takes time to load: a slip has been told by here.
     from runtime.app import plan
 
     from .live import Shown, start
 
-    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments))
+    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments), earlier)
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:
@@ -69,10 +79,10 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _who_and_what(words: list[str], workspace: Path) -> tuple[str, str]:
+def _who_and_what(words: list[str], workspace: Path, usual: str) -> tuple[str, str]:
     match words:
         case [task]:
-            agent = "coordinator"
+            agent = usual
             if task.isascii() and task.replace("-", "").isalnum() and task in _cast(workspace).members:
                 raise UsageError(f'give {task} a task: elenco run {task} "…"')
         case [agent, task]:

@@ -23,7 +23,12 @@ HEAD = ("RUN", "STATE", "AGENT", "STEPS", "TOKENS", "COST", "WHEN", "TASK")
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list. Raises JournalError for an index that cannot be read."""
-    found = runs(open_state(arguments.state))
+    state = open_state(arguments.state)
+    if arguments.prune:
+        from .prune import prune
+
+        return prune(arguments, state)
+    found = runs(state)
     if arguments.json:
         for each in found:
             print(json.dumps({**attrs.asdict(each.row), "state": each.status, "waits_for": list(each.waits_for)}))

@@ -16,9 +16,11 @@ import attrs
 import trio
 
 from runtime.app import LiveRun, Plan, Resumption, open_run
+from runtime.continuation import Continuation, continuation_of
 from runtime.errors import ElencoError, JournalError
 from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.journal import index
+from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run, open_state
 from runtime.journal.interface import Journal
@@ -30,6 +32,7 @@ from runtime.steering import Steering
 from runtime.watch.control import serve
 
 from . import closing
+from .earlier import Earlier
 from .follow import json_lines, progress
 from .prompts import answer_questions
 from .screen import Screen, screen_for_stderr, show_cursor
@@ -72,16 +75,35 @@ class Outcome:
     waiting: tuple[ApprovalRequested | QuestionAsked, ...] = ()
 
 
-def start(ready: Plan, state_flag: str | None, shown: Shown) -> int:
+def start(ready: Plan, state_flag: str | None, shown: Shown, earlier: Earlier | None = None) -> int:
     """Run a plan to its end. Raises ElencoError where nothing could be started."""
     state = open_state(state_flag)
     if state.note and not shown.silent:
         print(state.note, file=sys.stderr)
+    return begin(ready, state, shown, earlier)[0]
+
+
+def begin(ready: Plan, state: State, shown: Shown, earlier: Earlier | None = None) -> tuple[int, RunFolder]:
+    """The same in a state folder that is open: the exit code, and the new run. Raises ElencoError."""
     folder = create_run(state, random.Random())
-    return trio.run(stay, ready, state, folder, shown)
+    continues = None
+    if earlier is not None:
+        kept = Blobs(earlier.folder.blobs), Blobs(folder.blobs)
+        try:
+            continues = continuation_of(earlier.state, earlier.folder.id, *kept)
+        except OSError as error:
+            raise JournalError(f"cannot write in {folder.path}: {error.strerror}") from error
+    return trio.run(stay, ready, state, folder, shown, None, continues), folder
 
 
-async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resumption: Resumption | None = None) -> int:
+async def stay(
+    ready: Plan,
+    state: State,
+    folder: RunFolder,
+    shown: Shown,
+    resumption: Resumption | None = None,
+    continues: Continuation | None = None,
+) -> int:
     """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
     asks = not ready.options.headless and (not shown.json or sys.stderr.isatty())
     screen = screen_for_stderr(tree=not shown.silent)
@@ -98,7 +120,7 @@ async def stay(ready: Plan, state: State, folder: RunFolder, shown: Shown, resum
             await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, outcome.started))
             if not shown.silent:
                 await screen.say(_head(ready, folder, resumption))
-            async with _viewed(ready, folder, journal, shown, screen, outcome, resumption) as live:
+            async with _viewed(ready, folder, journal, shown, screen, outcome, resumption, continues) as live:
                 outcome.report = await live.report()
                 outcome.waiting = (*live.approvals.pending, *live.questions.pending)
     except* ElencoError as group:
@@ -117,13 +139,14 @@ async def _viewed(
     screen: Screen,
     outcome: Outcome,
     resumption: Resumption | None,
+    continues: Continuation | None,
 ) -> AsyncGenerator[LiveRun]:
     """The run with all that goes on around it; whoever shows it may finish after it has ended."""
     watcher = outcome.watcher
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as viewers:
             async with (
-                open_run(ready, journal, folder.id, folder, resumption) as live,
+                open_run(ready, journal, folder.id, folder, resumption, continues) as live,
                 serve(live.stream, Steering(live), folder),
             ):
                 nursery.start_soon(_on_signals, live)

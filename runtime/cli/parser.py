@@ -93,6 +93,14 @@ def limit_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[
 def _run(parser: argparse.ArgumentParser) -> None:
     parser.usage = 'elenco run [AGENT] "TASK" [FLAGS]'
     parser.add_argument("words", nargs="*", metavar='[AGENT] "TASK"', help="TASK - reads standard input")
+    parser.add_argument("--continue", dest="continues", metavar="RUN", help="begin with what that run has said")
+    _run_flags(parser)
+
+
+def _chat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
+    parser.add_argument("--plain", action="store_true", help="line by line")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
     _run_flags(parser)
 
 
@@ -112,7 +120,20 @@ def _resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE")
 
 
+def _fork(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--at", metavar="SEQ", type=int, required=True, help="the last event to take over")
+
+
+def _import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="event lines; - reads standard input")
+
+
 def _runs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--prune", action="store_true", help="list what has outlived its time; --yes removes it")
+    parser.add_argument("--older-than", metavar="DAYS", type=float, help="with --prune (default: 30)")
+    parser.add_argument("--keep", metavar="N", type=int, help="with --prune: leave the N newest")
+    parser.add_argument("--yes", action="store_true", help="with --prune: remove them")
     parser.add_argument("--json", action="store_true", help="one JSON line a run")
 
 
@@ -235,10 +256,16 @@ COMMANDS: dict[str, Spec] = {
         "Give an agent a task and print its answer.",
         'elenco run "What does this project do?"\n'
         'elenco run researcher --model ollama/qwen3 "Where are paths checked?"\n'
-        "git diff | elenco run reviewer - --max-steps 10",
+        "git diff | elenco run reviewer - --max-steps 10\n"
+        'elenco run --continue k7f2 "And who calls it?"',
+    ),
+    "chat": (
+        _chat,
+        "Talk with an agent; every line continues the conversation. Ctrl-C cancels the turn, Ctrl-D leaves.",
+        "elenco chat --plain\nelenco chat --plain --resume k7f2",
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
-    "runs": (_runs, "List all runs, newest first.", "elenco runs"),
+    "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),
     "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
     "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
@@ -272,6 +299,16 @@ COMMANDS: dict[str, Spec] = {
     "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
     "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),
     "delete": (_delete, "Remove runs and everything kept of them; not one that is live.", "elenco delete k7f2 m3qa"),
+    "fork": (
+        _fork,
+        "Copy a run up to an event, to go on from there in another way.",
+        "elenco fork k7f2 --at 120 && elenco resume $(elenco fork k7f2 --at 120)",
+    ),
+    "import": (
+        _import,
+        "Take in a run that was written with elenco show --format jsonl.",
+        "elenco show k7f2 --format jsonl > k7f2.jsonl\nelenco import k7f2.jsonl",
+    ),
     "undo": (
         _undo,
         "Put the files a run has changed back as they were; none of them if one has changed since.",

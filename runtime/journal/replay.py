@@ -116,7 +116,12 @@ def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
 
 
 def _run_imported(state: RunState, event: RunImported, record: Record) -> None:
+    """Nobody here has decided what stands before: what is still open is asked anew."""
     state.imported = True
+    state.void.update(state.requests)
+    for id in state.requests:
+        state.pending.pop(id, None)
+    state.decisions.clear()
 
 
 def _run_finished(state: RunState, event: RunFinished, record: Record) -> None:
@@ -279,6 +284,7 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         last_at=record.at,
         turn=event.turn,
     )
+    state.kept.update(event.results)
     if state.histories:
         actor.history += messages_from_json(event.history)
         actor.history.append(UserMessage(event.task))

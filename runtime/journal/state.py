@@ -180,6 +180,7 @@ class RunState:
     kept: dict[str, str] = attrs.Factory(dict[str, str])
     long_reports: dict[str, str] = attrs.Factory(dict[str, str])
     imported: bool = False
+    void: set[str] = attrs.Factory(set[str])
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])

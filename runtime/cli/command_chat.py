@@ -1,0 +1,107 @@
+"""`elenco chat`: a conversation in lines; every line is a run that continues the one before."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from pathlib import Path
+
+import attrs
+
+from runtime.errors import ElencoError
+from runtime.journal.folder import RunFolder, State, open_state
+from runtime.known import ModelFlags
+from runtime.outline import RunOptions, outline
+
+from .command_run import flag_limits
+from .earlier import Earlier, look_up
+from .streams import as_text
+
+PROMPT = "you> "
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Talk until the input ends; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
+    state = open_state(arguments.state)
+    headless = arguments.no_input or not sys.stdin.isatty()
+    earlier = look_up(state, arguments.resume, headless=headless) if arguments.resume else None
+    options = _options(arguments, earlier, headless)
+    outline(options)  # A slip is told before the first line is typed.
+    if earlier is not None and earlier.answer:
+        print(earlier.answer)
+    chat = Chat(state, options, earlier, arguments)
+    code = 0
+    while (line := _line(interactive=sys.stdin.isatty())) is not None:
+        if line.strip():
+            code = chat.turn(as_text(line.strip()))
+    if chat.last is not None:
+        print(f"go on: elenco chat --plain --resume {chat.last.id}", file=sys.stderr)
+    return code
+
+
+@attrs.define
+class Chat:
+    """A conversation: what the next turn is run with, and the run of the last one."""
+
+    state: State
+    options: RunOptions
+    earlier: Earlier | None
+    arguments: argparse.Namespace
+    last: RunFolder | None = attrs.field(init=False, default=None)
+
+    def turn(self, text: str) -> int:
+        """One line to its answer; what goes wrong is told, and the conversation goes on."""
+        from runtime.app import plan
+
+        from .faults import show
+        from .live import Shown, begin
+
+        try:
+            options = attrs.evolve(self.options, task=text)
+            shown = Shown(quiet=self.arguments.quiet)
+            code, folder = begin(plan(options), self.state, shown, self.earlier)
+            self.earlier = look_up(self.state, folder.id, headless=self.options.headless)
+            self.last = folder
+        except ElencoError as error:
+            return show(error)
+        return code
+
+
+def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: bool) -> RunOptions:
+    given = RunOptions(
+        agent=arguments.agent or (earlier.options.agent if earlier is not None else "coordinator"),
+        task="",
+        model=ModelFlags(arguments.model, arguments.base_url, arguments.wire),
+        workspace=Path(arguments.workspace or "."),
+        limits=flag_limits(arguments),
+        allow=tuple(arguments.allow),
+        ask=tuple(arguments.ask),
+        deny=tuple(arguments.deny),
+        yes=arguments.yes,
+        headless=headless,
+        mode=arguments.mode,
+    )
+    return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
+
+
+def _line(*, interactive: bool) -> str | None:
+    """The next line, None at the end of the input; Ctrl-C drops what was typed."""
+    while True:
+        try:
+            if interactive:
+                return _asked()
+            line = sys.stdin.readline()
+            return line if line else None
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+
+
+def _asked() -> str | None:
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]  # lines can be edited and recalled
+    try:
+        return input(PROMPT)
+    except EOFError:
+        print(file=sys.stderr)
+        return None

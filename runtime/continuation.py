@@ -1,0 +1,57 @@
+"""A new run that begins with what an earlier one's root agent has heard and said."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+import attrs
+
+from .conversation import Conversation
+from .errors import JournalError, UsageError
+from .journal.interface import Contents
+from .journal.state import ActorState, RunState
+from .messages import Message, UserMessage
+from .record import result_of
+
+BROKEN_OFF = "interrupted: the run ended before this call did"
+NEW_TASK = "That run has ended. What follows is a new task, with room and tools of its own."
+
+
+@attrs.frozen
+class Continuation:
+    """What the root of `run` leaves: its history, its number of replies, the first free number of an actor, and the
+    hashes of long results.
+    """
+
+    run: str
+    history: tuple[Message, ...]
+    turn: int
+    number: int
+    results: Mapping[str, str] = attrs.field(factory=dict[str, str])
+
+
+def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> Continuation:
+    """What a follow-up of a run begins with; what its history refers to is put among the new run's contents. Blocks.
+
+    Calls that have no result get one that says so. Raises UsageError for a run that never began, OSError.
+    """
+    root = state.actors.get(state.root)
+    if root is None:
+        raise UsageError(f"run {id} has no beginning on record: nothing to continue")
+    results: dict[str, str] = {}
+    for handle, name in state.kept.items():
+        with contextlib.suppress(JournalError):
+            results[handle] = new.put(old.get(name))
+    for handle, text in state.long_reports.items():
+        results[handle] = new.put(text.encode(errors="replace"))
+    number = max(actor.number for actor in state.actors.values()) + 1
+    return Continuation(id, _closed(root), root.turn, number, results)
+
+
+def _closed(root: ActorState) -> tuple[Message, ...]:
+    done = {id: result_of(call.finished) for id, call in root.calls.items() if call.finished is not None}
+    conversation = Conversation(tuple(root.history)).settle(done, BROKEN_OFF)
+    said = tuple(UserMessage(steer.text, "steer") for steer in root.steers.values())
+    after = () if root.status == "completed" else (UserMessage(NEW_TASK, "note"),)
+    return (*conversation.messages, *said, *after)

@@ -1,0 +1,282 @@
+"""Runs that continue, fork, import and outlive others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from runtime.conversation import checked
+from runtime.events import ActorStarted, RunForked, RunImported, RunStarted, ToolFinished
+from runtime.journal import RunFolder, RunReader, index, load
+from runtime.journal.index import RunRow
+from runtime.journal.read import RunInfo
+from runtime.journal.retention import outlived
+from runtime.messages import UserMessage
+
+TALK = """\
+writer:
+  - calls: [{name: write_file, arguments: {path: a.txt, content: hi}}]
+  - the first answer
+  - the second answer
+  - the third answer
+"""
+
+
+def records(folder: RunFolder) -> list[Any]:
+    with RunReader(folder) as reader:
+        return [record.event for record in reader.records()]
+
+
+def texts(folder: RunFolder) -> list[str]:
+    state = load(folder)
+    history = checked(state.actors[state.root].history)
+    return [message.text for message in history if isinstance(message, UserMessage)]
+
+
+# --- continuing --------------------------------------------------------------------------------------------------
+
+
+def test_a_follow_up_begins_with_what_was_said(desk: Any) -> None:
+    """A follow-up is a new run whose agent has the old history before its task; model and rules are as before."""
+    first = desk.run(TALK, "--yes")
+    said = desk.elenco("run", "--continue", first.id, "and then?", "--quiet")
+    assert (0, "the second answer\n") == (said.code, said.out)
+    second = desk.newest
+    assert ["the task", "and then?"] == texts(second)
+    started = next(event for event in records(second) if isinstance(event, RunStarted))
+    assert (first.id, "and then?", True) == (started.continues, started.task, started.options["yes"])
+    said = desk.elenco("run", "--continue", second.id, "and now?", "--quiet")
+    assert "the third answer\n" == said.out
+    assert ["the task", "and then?", "and now?"] == texts(desk.newest)
+
+
+def test_a_follow_up_of_a_broken_run_closes_its_calls(desk: Any) -> None:
+    """A run that waits for a human can be continued: its open call has a result that says so, the history is valid."""
+    first = desk.run(TALK)
+    assert 1 == len(load(first).pending_approvals)
+    said = desk.elenco("run", "--continue", first.id, "never mind", "--quiet")
+    assert "the first answer\n" == said.out
+    assert [
+        "the task",
+        "That run has ended. What follows is a new task, with room and tools of its own.",
+        "never mind",
+    ] == texts(desk.newest)
+
+
+def test_a_long_result_is_found_by_the_follow_up(desk: Any) -> None:
+    """A result that was shown in part in the old run can be read in the new one, under its handle."""
+    (desk.workspace / "long.txt").write_text("".join(f"line {number} {'x' * 90}\n" for number in range(2000)))
+    script = """\
+writer:
+  - calls: [{name: read_file, arguments: {path: long.txt, end: 2000}}, {name: read_file, arguments: {path: long.txt}}]
+  - read
+  - calls: [{name: read_result, arguments: {handle: a0t0c0, start: 100, chars: 50}}]
+  - found
+"""
+    first = desk.run(script)
+    kept = [event for event in records(first) if isinstance(event, ToolFinished) and event.full]
+    if not kept:
+        pytest.skip("the result was short enough to be shown whole")
+    said = desk.elenco("run", "--continue", first.id, "again", "--quiet")
+    assert (0, "found\n") == (said.code, said.out)
+    read = next(event for event in records(desk.newest) if isinstance(event, ToolFinished))
+    assert ("ok", "read_result") == (read.kind, read.name)
+
+
+def test_a_resumed_follow_up_still_has_its_history(desk: Any) -> None:
+    """A follow-up that was interrupted goes on with the old history before its task."""
+    first = desk.run(TALK, "--yes")
+    desk.elenco("run", "--continue", first.id, "and then?", "--quiet")
+    seq = next(place for place, event in enumerate(records(desk.newest), 1) if isinstance(event, ActorStarted))
+    forked = desk.elenco("fork", desk.newest.id, "--at", str(seq)).out.strip()
+    said = desk.elenco("resume", forked, "--quiet")
+    assert (0, "the second answer\n") == (said.code, said.out)
+    assert ["the task", "and then?"] == texts(desk.state.run(forked))
+
+
+# --- forking -----------------------------------------------------------------------------------------------------
+
+
+def test_every_event_of_a_run_can_be_forked_at(desk: Any) -> None:
+    """A fork has the events up to the one named and says whose they are; gone on with, it ends like the original."""
+    first = desk.run(TALK, "--yes")
+    events = records(first)
+    for at in range(2, len(events)):
+        made = desk.state.run(desk.elenco("fork", first.id, "--at", str(at)).out.strip())
+        assert [*events[:at], RunForked(of=first.id, at=at)] == records(made)
+        said = desk.elenco("resume", made.id, "--quiet")
+        assert (0, "the first answer\n") == (said.code, said.out), (at, said.err)
+    assert events == records(first)
+    for wrong in ("0", str(len(events) + 1)):
+        said = desk.elenco("fork", first.id, "--at", wrong)
+        assert (2, True) == (said.code, f"there is no {wrong}" in said.err)
+
+
+def test_a_fork_keeps_what_undo_needs(desk: Any) -> None:
+    """What was kept beside a run is beside its fork as well: it can be undone when the run is gone."""
+    (desk.workspace / "a.txt").write_text("before")
+    script = """\
+writer:
+  - calls: [{name: read_file, arguments: {path: a.txt}}]
+  - calls: [{name: write_file, arguments: {path: a.txt, content: after}}]
+  - done
+"""
+    first = desk.run(script, "--yes")
+    made = desk.elenco("fork", first.id, "--at", str(len(records(first)))).out.strip()
+    assert 0 == desk.elenco("delete", first.id).code
+    assert "restored a.txt\n" == desk.elenco("undo", made).out
+    assert "before" == (desk.workspace / "a.txt").read_text()
+
+
+# --- importing ---------------------------------------------------------------------------------------------------
+
+
+def exported(desk: Any, run: str) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = desk.elenco("show", run, "--format", "jsonl").lines
+    return lines
+
+
+def test_what_was_exported_can_be_imported(desk: Any, tmp_path: Path) -> None:
+    """The lines of a run make a run with the same events, which can be shown, listed and continued."""
+    first = desk.run(TALK, "--yes")
+    lines = desk.elenco("show", first.id, "--format", "jsonl").out
+    file = tmp_path / "run.jsonl"
+    file.write_text(lines)
+    said = desk.elenco("import", str(file))
+    made = said.out.strip()
+    assert 0 == said.code
+    *same, last = exported(desk, made)
+    assert [{**line, "run": made} for line in map(json.loads, lines.splitlines())] == same
+    assert ("run.imported", first.id) == (last["type"], last["of"])
+    assert desk.elenco("show", first.id).out.replace(first.id, made) == desk.elenco("show", made).out
+    assert made in desk.elenco("runs").out
+    again = desk.elenco("import", "-", input=desk.elenco("show", made, "--format", "jsonl").out).out.strip()
+    assert RunImported(of=made) == records(desk.state.run(again))[-1]
+
+
+def test_a_live_stream_can_be_imported(desk: Any) -> None:
+    """What `run --json` printed, pieces of replies and all, makes the run as well."""
+    said = desk.elenco("run", "writer", "the task", "--model", desk.script(TALK), "--yes", "--json")
+    assert any("after" in line for line in said.lines)
+    original = desk.newest
+    made = desk.elenco("import", "-", input=said.out).out.strip()
+    assert records(original) == records(desk.state.run(made))[:-1]
+
+
+def test_an_imported_run_is_given_no_rights(desk: Any) -> None:
+    """What the file says was allowed, or decided, counts for nothing: the call is asked about again."""
+    first = desk.run(TALK)
+    desk.elenco("approve", first.id, "a1")
+    lines = desk.elenco("show", first.id, "--format", "jsonl").out.replace('"yes":false', '"yes":true')
+    lines = lines.replace('"scope":"once"', '"scope":"workspace"').replace('"allow":[]', '"allow":["write_file"]')
+    made = desk.elenco("import", "-", input=lines).out.strip()
+    assert 4 == desk.elenco("resume", made, "--quiet").code
+    assert not (desk.workspace / "a.txt").exists()
+    (asked,) = load(desk.state.run(made)).pending_approvals
+    assert 0 == desk.elenco("approve", made, asked.id).code
+    assert (0, "the first answer\n") == ((said := desk.elenco("resume", made, "--quiet")).code, said.out)
+    assert (desk.workspace / "a.txt").exists()
+    assert not (desk.state.path / "allowed").exists()
+
+
+Lines: TypeAlias = list[bytes]
+
+WRONG: list[tuple[Callable[[Lines], Lines], str]] = [
+    (lambda lines: lines[1:], "x.jsonl:1: event 2 where 1 is due"),
+    (lambda lines: [*lines[:3], *lines[4:]], "x.jsonl:4: event 5 where 4 is due"),
+    (lambda lines: [*lines[:2], b"not json\n"], "x.jsonl:3: no event of a run"),
+    (lambda lines: [*lines[:2], b"[]\n"], "x.jsonl:3: no event of a run"),
+    (lambda lines: [*lines[:2], lines[2][:40]], "x.jsonl:3: no event of a run"),
+    (lambda lines: [line.replace(b'"v":1', b'"v":9') for line in lines], "an event line of version 9"),
+    (
+        lambda lines: [line.replace(b'"limits":{', b'"limits":7,"was":{') for line in lines],
+        "x.jsonl:1: run.started cannot have such a 'limits'",
+    ),
+    (lambda lines: [line.replace(b'"text"', b'"txet"') for line in lines], "x.jsonl:"),
+    (lambda lines: [], "x.jsonl has no events"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG)
+def test_what_is_no_run_is_refused_with_its_line(desk: Any, tmp_path: Path, change: Any, words: str) -> None:
+    """A file with a gap, a torn line, another version or no events leaves no run, and the error names the line."""
+    first = desk.run(TALK, "--yes")
+    lines = desk.elenco("show", first.id, "--format", "jsonl").out.encode().splitlines(keepends=True)
+    (tmp_path / "x.jsonl").write_bytes(b"".join(change(lines)))
+    os.chdir(tmp_path)
+    said = desk.elenco("import", "x.jsonl")
+    assert (2, True) == (said.code, words in said.err), said.err
+    assert [first.id] == [path.name for path in desk.state.runs.iterdir()]
+
+
+# --- what goes ---------------------------------------------------------------------------------------------------
+
+
+def seen(name: str, days: float, status: Any = "completed", owned: bool = False) -> RunInfo:
+    row = RunRow(id=name, agent="a", task="t", model="m", workspace="w", started=1e9 - days * 86_400)
+    return RunInfo(row, status, owned)
+
+
+def test_old_runs_go_but_not_the_live_the_waiting_and_the_newest() -> None:
+    """By default what is older than 30 days; a live run and one that waits stay, and as many of the newest as asked."""
+    found = [seen("a", 1), seen("b", 40), seen("c", 90), seen("d", 50, "waiting"), seen("e", 60, "running", owned=True)]
+    old = seen("f", 70, "interrupted")
+    found.append(old)
+
+    def names(**rule: Any) -> list[str]:
+        return [each.row.id for each in outlived(found, 1e9, **rule)]
+
+    assert ["c", "f", "b"] == names()
+    assert ["c", "f"] == names(older_than=65)
+    assert ["c", "f", "b"] == names(keep=1)
+    assert ["c"] == names(keep=5)
+    assert ["c", "f", "b", "a"] == names(keep=0)
+    assert [] == names(older_than=80, keep=6)
+
+
+def test_pruning_lists_first_and_removes_when_told(desk: Any) -> None:
+    """Without --yes nothing is removed; with it the listed runs are gone, and so is what killed processes left."""
+    folders = [desk.run(TALK, "--yes") for _ in range(3)]
+    left = desk.state.runs / ".abcd.999999999"
+    shutil.copytree(folders[0].path, left)
+    listed = desk.elenco("runs", "--prune", "--keep", "1")
+    assert (0, True) == (listed.code, "add --yes to remove 2 runs" in listed.err)
+    assert all(folder.path.exists() for folder in folders)
+    assert 0 == desk.elenco("runs", "--prune", "--keep", "1", "--yes").code
+    assert [False, False, True] == [folder.path.exists() for folder in folders]
+    assert [folders[2].id] == list(index.rows(desk.state))
+    assert not left.exists()
+    assert "no runs older than 30 days" in desk.elenco("runs", "--prune").err
+    assert 2 == desk.elenco("runs", "--prune", "--keep", "-1").code
+
+
+# --- talking -----------------------------------------------------------------------------------------------------
+
+
+def test_a_chat_is_runs_that_continue_each_other(desk: Any) -> None:
+    """Each line of a chat is answered in the light of those before; at its end it says how to go on."""
+    model = desk.script(TALK)
+    said = desk.elenco("chat", "writer", "--plain", "--yes", "--quiet", "--model", model, input="hello\n\nand then?\n")
+    assert (0, "the first answer\nthe second answer\n") == (said.code, said.out)
+    last = desk.newest
+    assert ["hello", "and then?"] == texts(last)
+    assert f"go on: elenco chat --plain --resume {last.id}" in said.err
+    again = desk.elenco("chat", "--plain", "--resume", last.id, "--quiet", input="and now?\n")
+    assert "the second answer\nthe third answer\n" == again.out
+    assert ["hello", "and then?", "and now?"] == texts(desk.newest)
+
+
+def test_a_chat_survives_a_turn_that_fails(desk: Any) -> None:
+    """A turn whose model fails is told; the next line is a turn again, and the exit code is that of the last one."""
+    model = desk.script("writer: [first]\n")
+    said = desk.elenco("chat", "writer", "--quiet", "--model", model, input="one\ntwo\n")
+    assert (1, "first\n") == (said.code, said.out)
+    assert "is used up" in said.err
+    assert 2 == desk.elenco("chat", "nobody", "--model", model, input="one\n").code
+    assert 0 == desk.elenco("chat", "writer", "--model", model, input="").code
