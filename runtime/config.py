@@ -12,6 +12,7 @@ import attrs
 from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
+from .handwritten import read_text
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -95,7 +96,7 @@ def user_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 def load(path: Path, shown: str) -> Config:
     """Read one settings file; a missing one says nothing. Raises DefinitionError listing every fault."""
     try:
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path)
     except (FileNotFoundError, NotADirectoryError):
         return Config()
     except UnicodeDecodeError:

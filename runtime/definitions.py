@@ -27,6 +27,7 @@ from .frontmatter import (
     text,
     texts,
 )
+from .handwritten import read_bytes
 
 T = TypeVar("T")
 
@@ -130,7 +131,7 @@ class Definition:
 def load(path: Path, shown: str | None = None) -> Definition:
     """Read one agent file. Raises DefinitionError listing every fault, OSError where it cannot be read."""
     shown = shown or str(path)
-    raw = path.read_bytes()
+    raw = read_bytes(path)
     try:
         content = raw.decode()
     except UnicodeDecodeError as error:

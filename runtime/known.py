@@ -122,12 +122,30 @@ def place_of(
         raise UsageError(f"unknown provider '{provider}' in {where}{did_you_mean(provider, names)}  (elenco models)")
     base_url = flags.base_url or (own.base_url if own is not None else None)
     base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None and base_url else "")
+    if base_url is not None and (why := _unusable(base_url)):
+        raise UsageError(f"{base_from}: no usable base URL: {base_url!r}: {why}")
     key_env = key_variable(provider, own)
     key = environment.get(key_env, "").strip() if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
         raise KeyMissing(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
     wire = flags.wire or (own.wire if own is not None else None) or (known.wire if known is not None else "openai-chat")
     return Place(provider, model, wire, base_url, base_from, key or None, key_env or "")
+
+
+def _unusable(url: str) -> str:
+    """Why nobody can be asked at a base URL, or nothing."""
+    from urllib.parse import urlsplit
+
+    if not url.isprintable() or " " in url:
+        return "it holds a space or a control character"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return str(error)
+    if parts.scheme not in ("http", "https"):
+        return "it must begin with http:// or https://"
+    return "it names no host" if not parts.hostname or port == 0 else ""
 
 
 def key_variable(provider: str, own: ProviderConfig | None) -> str | None:
@@ -153,7 +171,8 @@ def check_name(
         if model != "extract":
             raise UsageError(f"unknown model '{full_name}'; the offline one is {OFFLINE}")
     elif provider == "scripted":
-        if not Path(model).exists():
-            raise UsageError(f"cannot read the script {model}: there is no such file")
+        from .providers.script import load_script
+
+        load_script(Path(model))
     else:
         place_of(full_name, flags, configured, environment, where)

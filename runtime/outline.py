@@ -15,6 +15,7 @@ from .cast import Cast, find
 from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
+from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .vetting import vet_agent
@@ -154,7 +155,7 @@ def refuse_faulty(
     named = {*cast.members, *(tools or ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
-    content = cast.members[definition.name].path.read_text(encoding="utf-8-sig")
+    content = read_text(cast.members[definition.name].path)
     faults = vet_agent(
         definition,
         content,

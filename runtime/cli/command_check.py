@@ -13,6 +13,7 @@ from runtime.cast import Cast, find
 from runtime.config import ProviderConfig
 from runtime.definitions import read
 from runtime.errors import DefinitionError, Fault, UsageError
+from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.vetting import vet_agent, vet_config
 
@@ -50,7 +51,7 @@ def _named(paths: list[str]) -> Iterator[tuple[Path, str]]:
         if path.is_dir():
             yield from ((file, str(file)) for file in sorted(path.rglob("*.md")))
             yield from ((file, str(file)) for file in sorted(path.glob("*.yaml")))
-        elif path.is_file():
+        elif path.exists():
             yield path, name
         else:
             raise UsageError(f"there is no file {name}")
@@ -60,12 +61,12 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
     for place in PLACES:
         for file in sorted((workspace / place).glob("*.md")):
             yield file, f"{place}/{file.name}"
-    if (workspace / "elenco.yaml").is_file():
+    if (workspace / "elenco.yaml").exists():
         yield workspace / "elenco.yaml", "elenco.yaml"
     if (user := settings.user_folder()) is not None:
         for file in sorted((user / "agents").glob("*.md")):
             yield file, str(file)
-        if (user / "config.yaml").is_file():
+        if (user / "config.yaml").exists():
             yield user / "config.yaml", str(user / "config.yaml")
 
 
@@ -87,7 +88,7 @@ class _Look:
 
     def at(self, path: Path, shown: str) -> list[Fault]:
         try:
-            content = path.read_bytes().decode("utf-8-sig")
+            content = read_bytes(path).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             return [Fault(shown, line, "not UTF-8 text; save the file as UTF-8")]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 import attrs
 import yaml
 
-from runtime.errors import DefinitionError, Fault, did_you_mean
+from runtime.errors import DefinitionError, Fault, UsageError, did_you_mean
 from runtime.frontmatter import Fields, Source, Value, Wrong, boolean, integer, kind, number, parse, text
+from runtime.handwritten import MOST_OF_SCRIPT, read_text
 from runtime.messages import Finish, JsonObject
 from runtime.model import ErrorKind
 
@@ -110,8 +113,23 @@ class Script:
         return sum(entry.repeat for entry in self.turns[name] if entry.fail is None)
 
 
+def load_script(path: Path) -> Script:
+    """Read a script. Raises DefinitionError listing its faults, UsageError where there is none to read."""
+    try:
+        content = read_text(path, MOST_OF_SCRIPT)
+    except OSError as error:
+        raise UsageError(f"cannot read the script {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the script {path} is no UTF-8 text") from None
+    return read_script(str(path), content)
+
+
+@lru_cache(maxsize=8)
 def read_script(source: str, content: str) -> Script:
-    """The script a YAML text stands for. Raises DefinitionError listing every fault with its line."""
+    """The script a YAML text stands for; the same text is not parsed again.
+
+    Raises DefinitionError listing every fault with its line.
+    """
     root = parse(Source(source, content))
     if root is None:
         raise DefinitionError([Fault(source, 1, "the script is empty; it needs a list of turns for each agent")])

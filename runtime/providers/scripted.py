@@ -12,11 +12,10 @@ from pathlib import Path
 import attrs
 import trio
 
-from runtime.errors import UsageError
 from runtime.messages import AssistantMessage, Finish, Part, Reasoning, Text, ToolCall, ToolResults, Usage, UserMessage
 from runtime.model import Delta, Emit, ModelRequest, ProviderError, Reply
 
-from .script import Failure, Script, Tokens, Turn, read_script
+from .script import Failure, Script, Tokens, Turn, load_script
 
 CHARS_PER_TOKEN = 4
 PIECE_CHARS = 40
@@ -33,13 +32,7 @@ class ScriptedProvider:
     @classmethod
     def load(cls, path: Path) -> ScriptedProvider:
         """Read a script. Raises DefinitionError listing its faults, UsageError where there is none to read."""
-        try:
-            content = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot read the script {path}: {error.strerror or error}") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"the script {path} is no UTF-8 text") from error
-        return cls(read_script(str(path), content))
+        return cls(load_script(path))
 
     @property
     def name(self) -> str:
