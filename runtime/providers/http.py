@@ -53,6 +53,8 @@ LEAST_SECRET = 12
 LAST_WORDS = 1.0
 """Seconds a server has to end the body of a reply that is complete; after that its connection is given up."""
 DISK_SECONDS = 10.0
+UNPACKED_BYTES = 1 << 20
+"""What is unpacked at once of a compressed body: a thousandth of it may be on the wire."""
 _REFUSED_OPAQUE = re.compile(r"signature|encrypted|thinking.{0,20}block|reasoning.{0,20}item", re.IGNORECASE)
 
 
@@ -149,8 +151,11 @@ class HttpProvider:
         unpacked = _unpacking(response.headers.get("content-encoding", "").strip().lower())
         assert isinstance(response.stream, httpx.AsyncByteStream)
         with trio.CancelScope() as patience:
-            async for piece in response.stream:
-                take(redactor.feed(unpacked(piece)))
+            async for packed in response.stream:
+                for piece in unpacked(packed):
+                    take(redactor.feed(piece))
+                    if decoder.full:
+                        return  # Its end may never come: the connection is closed as it stands.
                 if decoder.done:
                     patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
         take(redactor.close())
@@ -232,9 +237,23 @@ def _holds_opaque(message: Message) -> bool:
     return False
 
 
-def _unpacking(coding: str) -> Callable[[bytes], bytes]:
-    """Plain bytes out of a body that a proxy has compressed although it was asked for plain. May raise zlib.error."""
-    return zlib.decompressobj(47).decompress if coding in ("gzip", "x-gzip", "deflate") else bytes
+def _unpacking(coding: str) -> Callable[[bytes], Iterable[bytes]]:
+    """Plain bytes out of a body that a proxy has compressed although it was asked for plain, in pieces of bounded size.
+
+    The pieces may raise zlib.error.
+    """
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        return lambda data: (data,)
+    unpacker = zlib.decompressobj(47)
+
+    def unpacked(data: bytes) -> Iterator[bytes]:
+        full = True
+        while (data or full) and not unpacker.eof:
+            piece = unpacker.decompress(data, UNPACKED_BYTES)
+            yield piece
+            data, full = unpacker.unconsumed_tail, len(piece) >= UNPACKED_BYTES
+
+    return unpacked
 
 
 async def _keep(record: Callable[[Exchange], None], exchange: Exchange) -> str:

@@ -75,6 +75,11 @@ class Assembly(ABC):
         """End with the error the server reported."""
         self._end(stream_failure(error, self._headers, now=self._now))
 
+    def refuse(self, error: ProviderError) -> None:
+        """End with an error of ours, unless the reply had come to its end before."""
+        if not self.done:
+            self._end(error)
+
     def _end(self, error: ProviderError) -> None:
         self.error = error
         self.done = True

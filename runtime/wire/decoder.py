@@ -17,6 +17,12 @@ from .failures import error_object, http_failure, protocol, truncated
 from .shapes import is_object
 from .sse import EventStream
 
+EVENT_LIMIT = 16 << 20
+"""Bytes of one event of a stream, its lines together."""
+BODY_LIMIT = 128 << 20
+"""Bytes of one body, uncompressed: a long reply takes some 700 for each of its 100,000 tokens."""
+TEXT_LIMIT = 32 << 20
+"""Characters a reply may stream, of text, reasoning and arguments together."""
 _HEAD_LIMIT = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
@@ -32,6 +38,9 @@ class Decoder:
         self._events = EventStream()
         self._body: list[bytes] = []
         self._size = 0
+        self._taken = 0
+        self._text = 0
+        self._full = False
         self._kept = True
         failed = not 200 <= status <= 299
         streams = "event-stream" in headers.get("content-type", "").lower()
@@ -43,9 +52,17 @@ class Decoder:
         """Whether the reply (or the error) is complete: the rest of the body changes nothing."""
         return self._assembly.done
 
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is taken in: the body is larger than any reply. Its connection is to be closed."""
+        return self._full
+
     def feed(self, data: bytes) -> list[Delta]:
         """Take the next bytes of the body in; what can be shown of them comes back. Never raises."""
         out: list[Delta] = []
+        if self._full:
+            return out
+        self._taken += len(data)
         if self._streaming is None:
             start = (b"".join(self._body) + data).removeprefix(_BOM).lstrip()
             if start and not _BOM.startswith(start):
@@ -60,6 +77,8 @@ class Decoder:
             self._size += len(data)
         if self._streaming:
             self._take(data, out)
+            self._text += sum(len(delta.text) for delta in out)
+        self._check_size()
         return out
 
     def close(self) -> Reply:
@@ -72,6 +91,8 @@ class Decoder:
             if self._size > _HEAD_LIMIT:
                 body = body[:_HEAD_LIMIT]
             raise http_failure(self._status, self._headers, body, now=self._now)
+        if self._full:
+            return self._assembly.finish()
         if self._streaming:
             self._finish_stream()
             if self._kept:
@@ -79,6 +100,24 @@ class Decoder:
         elif body.strip():
             self._take_body(body)
         return self._assembly.finish()
+
+    def _check_size(self) -> None:
+        """Take in no more of what grows without an end, and let go of what is held of it."""
+        if self._failed:
+            self._full = self._size > _HEAD_LIMIT  # What it says is in its beginning.
+            return
+        if self._streaming is None and self._size > _HEAD_LIMIT:
+            what = f"the body begins with more than {_HEAD_LIMIT >> 20} MB of blanks"
+        elif self._streaming and self._events.pending > EVENT_LIMIT:
+            what = f"one event of the stream is larger than {EVENT_LIMIT >> 20} MB"
+        elif self._taken > BODY_LIMIT or self._text > TEXT_LIMIT:
+            what = f"the reply is larger than {(BODY_LIMIT if self._taken > BODY_LIMIT else TEXT_LIMIT) >> 20} MB"
+        else:
+            return
+        self._full = True
+        self._body.clear()
+        self._events = EventStream()
+        self._assembly.refuse(protocol(f"{what}; given up", retryable=False))
 
     def _take(self, data: bytes, out: list[Delta]) -> None:
         for name, text in self._events.feed(data):
