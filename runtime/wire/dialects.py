@@ -141,7 +141,10 @@ DIALECTS: Mapping[str, Dialect] = {
 
 def dialect_of(name: str, base_url: str | None = None) -> Dialect:
     """The dialect spoken at `base_url`, else the one called `name`, else what an unknown server is taken for."""
-    host = urlsplit(base_url).hostname or "" if base_url else ""
+    try:
+        host = urlsplit(base_url).hostname or "" if base_url else ""
+    except ValueError:  # No URL at all, which `endpoint` refuses in words that show no password.
+        host = ""
     for dialect in DIALECTS.values():
         if any(host == known or host.endswith(f".{known}") for known in dialect.hosts):
             return dialect

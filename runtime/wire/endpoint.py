@@ -13,6 +13,10 @@ _PATHS = {
 }
 _AZURE_VERSION = "2024-10-21"
 _ANTHROPIC_VERSION = "2023-06-01"
+_HOLDS_PASSWORD = (
+    "the base URL holds a user name or password before its @, and would be shown and kept on record: "
+    "write it without, and put the key in the environment"
+)
 
 
 def endpoint(
@@ -23,11 +27,17 @@ def endpoint(
     `base_url` is what users copy from a server's documentation: with or without `/v1`, a trailing slash, the full
     path, or a query. None means the dialect's own. Without a key there is no header for one.
 
-    Raises ValueError if there is no URL, or it is none of http or https.
+    Raises ValueError if there is no URL, or it is none of http or https, or holds a password, which is not shown.
     """
     base = base_url or dialect.base_url
-    parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    try:
+        parts = urlsplit(base)
+    except ValueError as error:
+        raise ValueError(_HOLDS_PASSWORD if "@" in base else f"no usable base URL: {base!r}: {error}") from None
+    usable = parts.scheme in ("http", "https") and parts.netloc
+    if "@" in (parts.netloc if usable else base):
+        raise ValueError(_HOLDS_PASSWORD)
+    if not usable:
         raise ValueError(f"no usable base URL for {dialect.name}: {base!r}; it must begin with http:// or https://")
     path, query = parts.path.rstrip("/"), parts.query
     tail = _PATHS[wire]

@@ -81,6 +81,33 @@ def test_a_base_that_is_no_url_is_refused(base: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "base",
+    [
+        "http://user:hunter2@h/v1",
+        "https://hunter2@h",
+        "ftp://u:hunter2@x",
+        "user:hunter2@h/v1",
+        "//user:hunter2@h",
+        "http:/u:hunter2@h",
+        "http://u:hunter2@[::1/v1",
+        "HTTP://u:hunter2@h",
+    ],
+)
+def test_a_base_with_a_password_is_refused_without_showing_it(base: str) -> None:
+    """A password in a base URL would be printed and kept, so it is refused in words that do not hold it."""
+    with pytest.raises(ValueError, match="put the key in the environment") as caught:
+        endpoint("openai-chat", wire.dialect_of("lab", base), base, "m", None)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_at_sign_in_the_path_is_no_password() -> None:
+    """Some servers name models or accounts with an @ in the path."""
+    assert (
+        endpoint("openai-chat", wire.COMPATIBLE, "http://h/@cf/v1", "m", None)[0] == "http://h/@cf/v1/chat/completions"
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "base", "dialect"),
     [
         ("openai", None, "openai"),
