@@ -1,7 +1,7 @@
 """Lines that match a regular expression somebody else wrote, without letting it stop the runtime.
 
 A plainly cheap pattern runs here. Any other runs in a process of its own, in batches, which is killed when its time is
-over and limits its own CPU time, so that it cannot outlive us for long.
+over. It asks the kernel to be killed when we die, and limits its own CPU time where no kernel does that.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ class Matcher:
             "pattern": self._pattern,
             "limit": self._limit - self._found,
             "width": MAX_LINE_CHARS,
-            "seconds": int(MAX_SECONDS) + 1,
             "texts": [text for _, text in batch],
         }
         libraries = os.environ.get("LD_LIBRARY_PATH")
+        # A kernel that kills it when we die takes the end of this thread for that; this thread waits for it below.
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _WORKER],
+            [sys.executable, "-I", "-S", "-c", _WORKER, str(os.getpid()), str(int(MAX_SECONDS) + 1)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -164,14 +164,22 @@ def around(line: str, at: int, width: int = MAX_LINE_CHARS) -> str:
 
 
 _WORKER = """
-import json, re, sys, warnings
-warnings.simplefilter("ignore")
+import json, os, re, signal, sys, warnings
+parent, seconds = map(int, sys.argv[1:])
+try:
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+except (ImportError, OSError, AttributeError):
+    pass
 try:
     import resource
-    question = json.loads(sys.stdin.buffer.read())
-    resource.setrlimit(resource.RLIMIT_CPU, (question["seconds"], question["seconds"] + 1))
-except ImportError:
-    question = json.loads(sys.stdin.buffer.read())
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+except (ImportError, OSError, ValueError):
+    pass
+if os.getppid() != parent:
+    sys.exit(1)
+warnings.simplefilter("ignore")
+question = json.loads(sys.stdin.buffer.read())
 search, limit, width, found = re.compile(question["pattern"]).search, question["limit"], question["width"], []
 for index, text in enumerate(question["texts"]):
     for number, line in enumerate(text.split("\\n"), 1):
