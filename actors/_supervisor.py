@@ -1,6 +1,5 @@
 """A supervisor: a block that starts actors, restarts those that crash, and leaves nobody behind."""
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
@@ -59,9 +58,9 @@ class Supervisor:
         self._owner: Node | None = None
         self._node = Node("a supervisor")
         self._children: dict[str, Child] = {}
-        self._crashed: deque[tuple[Child, BaseException]] = deque()
+        self._crashed: list[tuple[Child, BaseException]] = []
         self._recovery: trio.CancelScope | None = None
-        self._recovered = trio.Event()
+        self._recovered: trio.Event | None = None
         self._failure: Exception | None = None
         self._open = False
         self._context = Context()  # the block's: a restarted child must not inherit, and hold, that of the crash
@@ -159,6 +158,7 @@ class Supervisor:
                     self._owner.hold(self._node)
                 if self._recovery is not None:
                     self._recovery.cancel()
+                    assert self._recovered is not None
                     await self._recovered.wait()
                 for child in reversed(tuple(self._children.values())):
                     await self._halt(child, Leaving.CANCELLED, "its supervisor's block was left")
@@ -284,11 +284,12 @@ class Supervisor:
         try:
             with scope:
                 while self._crashed and self._failure is None:
-                    child, error = self._crashed.popleft()
+                    child, error = self._crashed.pop(0)
                     if child.cell.phase is Phase.DOWN:
                         await self._restart_after(child, error)
         finally:
             self._recovery = None
+            assert self._recovered is not None
             self._recovered.set()
 
     async def _restart_after(self, crashed: Child, error: BaseException) -> None:

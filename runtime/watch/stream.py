@@ -48,7 +48,7 @@ class LogStream:
     """All that happens in one run, in order. Every method but `subscribe` and the readers' is synchronous and O(1).
 
     `items` and `weight` bound the ring: how many records, and how many characters of text, it keeps for readers.
-    With no reader it keeps nothing but the text of the running turns.
+    What every reader has taken is not kept; with no reader, nothing is but the text of the running turns.
     """
 
     def __init__(self, journal: Journal, *, clock: Clock, items: int = 4096, weight: int = 8 << 20) -> None:
@@ -63,7 +63,7 @@ class LogStream:
         self.base = 0
         self._weight = 0
         self._turns: dict[str, list[tuple[str, int, str]]] = {}
-        self._readers = 0
+        self._readers: set[Reader] = set()
         self._parked = trio.lowlevel.ParkingLot()
         self.closed = False
         self._view = RunState(histories=False)
@@ -124,15 +124,13 @@ class LogStream:
 
         A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part.
         """
-        self._readers += 1
+        reader = Reader(self, from_seq)
+        self._readers.add(reader)
         try:
-            yield Reader(self, from_seq)
+            yield reader
         finally:
-            self._readers -= 1
-            if not self._readers:
-                self.base = self.end
-                self._ring.clear()
-                self._weight = 0
+            self._readers.discard(reader)
+            self.let_go()
 
     async def overview(self) -> JsonObject:
         """Where the run stands, for a person or a page: `journal.overview`, with the text of the running turns.
@@ -189,6 +187,20 @@ class LogStream:
 
     def since(self, position: int) -> list[Record]:
         return self._ring[position - self.base :]
+
+    def let_go(self) -> None:
+        """Forget what every reader has taken."""
+        oldest = min((reader.position for reader in self._readers), default=self.end)
+        drop = oldest - self.base
+        if drop <= 0:
+            return
+        if drop == len(self._ring):
+            self._ring.clear()
+            self._weight = 0
+        else:
+            self._weight -= sum(_weigh(record.event) for record in self._ring[:drop])
+            del self._ring[:drop]
+        self.base = oldest
 
     async def wait(self) -> None:
         """Until something is published; a cancelled wait leaves nothing behind."""
@@ -263,6 +275,11 @@ class Reader:
             self._next = min(max(from_seq, 1), stream.seq + 1)
             self._backlog = _Backlog(stream.seq, tuple(stream.resets()))
 
+    @property
+    def position(self) -> int:
+        """Where it goes on in the ring, once it has read what it still wants of the journal."""
+        return self._cursor
+
     def __aiter__(self) -> Reader:
         return self
 
@@ -287,6 +304,7 @@ class Reader:
                 found = await self._catch_up(self._backlog)
             elif self._cursor < stream.base:
                 self._backlog = _Backlog(stream.seq, resync=True)
+                self._cursor = stream.end
                 continue
             else:
                 found = self._take()
@@ -303,6 +321,7 @@ class Reader:
             self._cursor = self._stream.end
             self._seen = self._stream.live
             self._next = found[-1].seq + 1
+            self._stream.let_go()
         return found
 
     async def _catch_up(self, backlog: _Backlog) -> list[Record]:

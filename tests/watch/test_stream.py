@@ -156,6 +156,22 @@ async def test_the_ring_is_bounded_by_text_too(autojump_clock: MockClock) -> Non
         assert isinstance((await drain(reader))[0].event, Gap)
 
 
+async def test_what_every_reader_has_taken_is_not_kept(autojump_clock: MockClock) -> None:
+    """The ring holds what the slowest reader has not taken yet, and nothing for readers that are gone."""
+    _, stream = make()
+    async with stream.subscribe() as fast:
+        async with stream.subscribe() as slow:
+            for number in range(5):
+                stream.publish_live(ToolOutput(actor="a", call_id="c", text=str(number)))
+                assert len(await drain(fast)) == 1
+            assert len(stream.since(stream.base)) == 5
+            assert len(await drain(slow)) == 5
+            assert stream.since(stream.base) == []
+            stream.publish_live(ToolOutput(actor="a", call_id="c", text="last"))
+            await drain(fast)
+        assert stream.since(stream.base) == []
+
+
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("keep"), st.integers(1, 4)),
