@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import trio
 
-from .subject import MARKS, add, note
+from .subject import MARKS, Timer, add, note
 
 STUDY = Path(__file__).resolve().parents[2] / "shared" / "perf"
 NAME = "raw-httpx2"
@@ -70,12 +70,15 @@ class PeerSubject:
         self._raw = cast("Any", importlib.import_module("raw"))
         self._raw.tool_mark = MARKS.note
         self._wire = self._raw.Httpx2(base)
+        self.work = Timer()
 
     async def loop(self, model: str) -> None:
-        await self._raw.agent(self._wire, model, [self._raw.ADD], {"add": add})
+        with Timer() as self.work:
+            await self._raw.agent(self._wire, model, [self._raw.ADD], {"add": add})
 
     async def fan(self, model: str) -> None:
-        await self._raw.agent(self._wire, model, [self._raw.child_schema(0)], {"note": note})
+        with Timer() as self.work:
+            await self._raw.agent(self._wire, model, [self._raw.child_schema(0)], {"note": note})
 
     async def stream(self, model: str) -> int:
         pieces: list[str] = []
@@ -91,7 +94,8 @@ class PeerSubject:
             return answer
 
         model = f"fan-{children}:child_0(task){latency}"
-        await self._raw.agent(self._wire, model, [self._raw.child_schema(0)], {"child_0": call})
+        with Timer() as self.work:
+            await self._raw.agent(self._wire, model, [self._raw.child_schema(0)], {"child_0": call})
 
     async def crowd(self, model: str, count: int) -> None:
         async with trio.open_nursery() as nursery:

@@ -6,6 +6,7 @@ Each run has its own plan, journal, ledger, guard, permissions and control socke
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections.abc import AsyncGenerator
@@ -26,8 +27,9 @@ from runtime.steering import Steering
 from runtime.tools import tool
 from runtime.watch.control import serve
 
-from .subject import SYSTEM, TASK, add, note
+from .subject import SYSTEM, TASK, Timer, add, note
 
+KEY = "sk-bench-0123456789abcdef0123456789abcdef"
 LIMITS = Limits(max_steps=500, total_steps=100_000, token_budget=10**9, max_children=500, max_total_children=500)
 TOOLS = (tool(effects="none")(add), tool(effects="none")(note))
 
@@ -51,10 +53,12 @@ class ElencoSubject:
     """Runs in a workspace of their own in `folder`; with `durable` False the journal is one in memory."""
 
     def __init__(self, base: str, folder: Path, durable: bool = True) -> None:
+        os.environ["LAB_API_KEY"] = KEY  # what comes back is then searched for it, as in a real run
         self._workspace = folder / "workspace"
         self._state: State | None = open_state(str(folder / "state")) if durable else None
         self._base = base
         self._children: dict[str, int] = {}
+        self.work = Timer()
         self._write("adder", "tools: [add]")
         self._write("noter", "tools: [note]")
 
@@ -101,10 +105,12 @@ class ElencoSubject:
         )
         seen = Seen()
         async with self._open(options) as live:
-            async with live.stream.subscribe() as reader:
-                while records := await reader.batch():
-                    seen.take(records)
-            report = await live.report()
+            with Timer() as work:
+                async with live.stream.subscribe() as reader:
+                    while records := await reader.batch():
+                        seen.take(records)
+                report = await live.report()
+        self.work = work
         assert report is not None
         if report.status != "completed":
             raise RuntimeError(f"{agent} on {model}: {report.status}, {report.detail}")

@@ -15,7 +15,7 @@ import h11
 import httpx
 import trio
 
-from .subject import SYSTEM, TASK, add, function, note
+from .subject import SYSTEM, TASK, Timer, add, function, note
 
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
 PATH = "/v1/chat/completions"
@@ -155,12 +155,15 @@ class RawSubject:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
+        self.work = Timer()
 
     async def loop(self, model: str) -> None:
-        await agent(self._wire, model, [ADD], {"add": add})
+        with Timer() as self.work:
+            await agent(self._wire, model, [ADD], {"add": add})
 
     async def fan(self, model: str) -> None:
-        await agent(self._wire, model, [NOTE], {"note": note})
+        with Timer() as self.work:
+            await agent(self._wire, model, [NOTE], {"note": note})
 
     async def stream(self, model: str) -> int:
         pieces: list[str] = []
@@ -173,7 +176,8 @@ class RawSubject:
             return await agent(self._wire, child, [ADD], {"add": add})
 
         schema = function("delegate", "Delegate a task.", task="string")
-        await agent(self._wire, f"fan-{children}:delegate(task){latency}", [schema], {"delegate": call})
+        with Timer() as self.work:
+            await agent(self._wire, f"fan-{children}:delegate(task){latency}", [schema], {"delegate": call})
 
     async def crowd(self, model: str, count: int) -> None:
         async with trio.open_nursery() as nursery:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import TracebackType
 from typing import Any, Protocol
 
 import attrs
@@ -35,8 +36,30 @@ async def note(task: str) -> str:
     return "noted"
 
 
+class Timer:
+    """CPU and wall seconds of a block."""
+
+    def __init__(self) -> None:
+        self.cpu = self.wall = 0.0
+
+    def __enter__(self) -> Timer:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cpu, self.wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
+
+
 class Subject(Protocol):
-    """Something to be measured. Names of models are those of `bench.fake_server`."""
+    """Something to be measured. Names of models are those of `bench.fake_server`.
+
+    `work` is what the last `loop`, `fan` or `delegate` took from the first agent's start to its answer: less than the
+    whole call where a run has to be opened and closed around it.
+    """
+
+    work: Timer
 
     async def loop(self, model: str) -> None:
         """One agent with the tool `add`, from its first step to its answer."""
