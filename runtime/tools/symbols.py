@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,11 +19,16 @@ from ._tool import Tool, ToolContext, tool
 from .changes import document, find_there
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node, Parser, Query
 
 MAX_SYMBOLS = 600
+MAX_TREE_CHARS = 2_000_000
 _MAX_SIGNATURE = 160
 _MAX_LINE = 400
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
+_WORDS = re.compile(r" {0,3}[^\s#>|*+`~=-]")
 
 
 @attrs.frozen
@@ -38,11 +43,21 @@ class Symbol:
 
 @attrs.frozen
 class Grammar:
-    """Where a language's grammar is, and the kinds of nodes that are symbols; others are looked through."""
+    """Where a language's grammar is, and the kinds of nodes that are symbols.
+
+    `holders` are those that are symbols where their value is a function: `const name = () => …`.
+    """
 
     module: str
     function: str
     kinds: Set[str]
+    holders: Set[str] = frozenset()
+
+    @property
+    def query(self) -> str:
+        functions = "[(arrow_function) (function_expression) (class)]"
+        patterns = [f"({kind}) @s" for kind in sorted(self.kinds)]
+        return "\n".join([*patterns, *(f"({kind} value: {functions}) @s" for kind in sorted(self.holders))])
 
 
 _JAVASCRIPT = {"class_declaration", "function_declaration", "generator_function_declaration", "method_definition"}
@@ -51,6 +66,7 @@ _TYPESCRIPT = {
     *("abstract_class_declaration", "interface_declaration", "type_alias_declaration", "enum_declaration"),
     *("internal_module", "abstract_method_signature", "method_signature", "function_signature"),
 }
+_TYPED = {"variable_declarator", "public_field_definition"}
 _PYTHON = {"class_definition", "function_definition"}
 _GO = {"function_declaration", "method_declaration", "type_spec", "type_alias"}
 _RUST = {
@@ -59,9 +75,11 @@ _RUST = {
 }
 _GRAMMARS: Mapping[str, Grammar] = {
     "Python": Grammar("tree_sitter_python", "language", _PYTHON),
-    "JavaScript": Grammar("tree_sitter_javascript", "language", _JAVASCRIPT),
-    "TypeScript": Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT),
-    "TSX": Grammar("tree_sitter_typescript", "language_tsx", _TYPESCRIPT),
+    "JavaScript": Grammar(
+        "tree_sitter_javascript", "language", _JAVASCRIPT, {"variable_declarator", "field_definition"}
+    ),
+    "TypeScript": Grammar("tree_sitter_typescript", "language_typescript", _TYPESCRIPT, _TYPED),
+    "TSX": Grammar("tree_sitter_typescript", "language_tsx", _TYPESCRIPT, _TYPED),
     "Go": Grammar("tree_sitter_go", "language", _GO),
     "Rust": Grammar("tree_sitter_rust", "language", _RUST),
 }
@@ -101,13 +119,15 @@ def outline(text: str, language: str) -> tuple[list[Symbol], str]:
     if language == "Markdown":
         return _headings(text), language
     if language in _GRAMMARS:
+        if len(text) > MAX_TREE_CHARS:
+            return _by_pattern(text), "by pattern, may miss some: too large for a syntax tree"
         try:
-            parser = _parser(language)
+            parser, query = _parser(language)
         except ImportError:
             return _by_pattern(text), f"by pattern, may miss some: the grammar of {language} is not installed"
         tree = parser.parse(text.encode("utf-8", "replace"))
         note = ", with syntax errors: may miss some" if tree.root_node.has_error else ""
-        return list(_symbols(tree.root_node, _GRAMMARS[language].kinds)), f"{language}{note}"
+        return _symbols(tree.root_node, query), f"{language}{note}"
     return _by_pattern(text), "by pattern, may miss some: no grammar for this kind of file"
 
 
@@ -117,32 +137,28 @@ def _row(symbol: Symbol) -> str:
 
 
 @cache
-def _parser(language: str) -> Parser:
-    from tree_sitter import Language, Parser
+def _parser(language: str) -> tuple[Parser, Query]:
+    from tree_sitter import Language, Parser, Query
 
     grammar = _GRAMMARS[language]
     load: Callable[[], object] = getattr(importlib.import_module(grammar.module), grammar.function)
-    return Parser(Language(load()))
+    found = Language(load())
+    return Parser(found), Query(found, grammar.query)
 
 
-def _symbols(root: Node, kinds: Set[str]) -> Iterator[Symbol]:
-    # A stack of its own: source may be nested deeper than Python's.
-    todo: list[tuple[Node, int]] = [(root, 0)]
-    while todo:
-        node, depth = todo.pop()
-        below = depth
-        if node.type in kinds or _is_named_function(node):
-            yield _symbol(node, depth)
-            below = depth + 1
-        todo += [(child, below) for child in reversed(node.named_children)]
+def _symbols(root: Node, query: Query) -> list[Symbol]:
+    from tree_sitter import QueryCursor
 
-
-def _is_named_function(node: Node) -> bool:
-    """`const name = () => …`, which is how many functions of JavaScript are written."""
-    if node.type not in ("variable_declarator", "field_definition", "public_field_definition"):
-        return False
-    value = node.child_by_field_name("value")
-    return value is not None and value.type in ("arrow_function", "function_expression", "class")
+    nodes = QueryCursor(query).captures(root).get("s", [])
+    nodes.sort(key=lambda node: (node.start_byte, -node.end_byte))
+    found: list[Symbol] = []
+    ends: list[int] = []
+    for node in nodes:
+        while ends and ends[-1] <= node.start_byte:
+            ends.pop()
+        found.append(_symbol(node, len(ends)))
+        ends.append(node.end_byte)
+    return found
 
 
 def _symbol(node: Node, depth: int) -> Symbol:
@@ -156,28 +172,41 @@ def _symbol(node: Node, depth: int) -> Symbol:
 
 
 def _headings(text: str) -> list[Symbol]:
-    from markdown_it import MarkdownIt
-
-    tokens = MarkdownIt("commonmark").parse(_without_front_matter(text))
-    found = [
-        (int(token.tag[1]), token.map[0] + 1, tokens[at + 1].content)
-        for at, token in enumerate(tokens)
-        if token.type == "heading_open" and token.map is not None and token.level == 0
-    ]
-    total = text.count("\n") + (not text.endswith("\n"))
+    """The headings of Markdown, each with the lines up to the next one of its level."""
+    lines = text.split("\n")
+    found: list[tuple[int, int, str]] = []
+    fence = ""
+    first = _after_front_matter(lines)
+    for at in range(first, len(lines)):
+        line = lines[at][:_MAX_LINE]
+        if (mark := _FENCE.match(line)) is not None:
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not mark[2].strip():
+                fence = ""
+        elif fence:
+            continue
+        elif (heading := _HEADING.match(line)) is not None:
+            found.append((len(heading[1]), at + 1, (heading[2] or "").strip()))
+        elif at > first and (rule := _UNDERLINE.fullmatch(line)) is not None:
+            words, above = lines[at - 1], lines[at - 2] if at - 1 > first else ""
+            if _WORDS.match(words) and not above.strip():
+                found.append((1 if rule[1] == "=" else 2, at, words.strip()))
+    total = len(lines) - (not lines[-1])
     symbols: list[Symbol] = []
-    for at, (level, line, words) in enumerate(found):
-        last = next((after - 1 for other, after, _ in found[at + 1 :] if other <= level), total)
-        symbols.append(Symbol(line, max(line, last), level - 1, f"{'#' * level} {words}"[:_MAX_SIGNATURE]))
-    return symbols
+    following: dict[int, int] = {}
+    for level, start, title in reversed(found):
+        last = min((after - 1 for other, after in following.items() if other <= level), default=total)
+        symbols.append(Symbol(start, max(start, last), level - 1, f"{'#' * level} {title}"[:_MAX_SIGNATURE]))
+        following[level] = start
+    return symbols[::-1]
 
 
-def _without_front_matter(text: str) -> str:
-    """The text with a YAML block at its head blanked out, its lines kept."""
-    if not text.startswith("---\n"):
-        return text
-    end = text.find("\n---\n", 3)
-    return text if end < 0 else "\n" * text.count("\n", 0, end + 5) + text[end + 5 :]
+def _after_front_matter(lines: list[str]) -> int:
+    """Where the text begins after a YAML block at its head."""
+    if lines[0].rstrip() != "---":
+        return 0
+    return next((at + 1 for at, line in enumerate(lines[1:200], 1) if line.rstrip() == "---"), 0)
 
 
 _PATTERN = re.compile(
