@@ -22,6 +22,8 @@ from runtime.errors import JournalError, UsageError, did_you_mean
 
 LETTERS = "abcdefghjkmnpqrstvwxyz"
 ALPHABET = "0123456789" + LETTERS
+LEAST_FREE = 256 * 1024
+"""Bytes; a disk with less than this is called full by whoever could not write on it."""
 _RUN_ID = re.compile(f"[{LETTERS}][{ALPHABET}]{{3,15}}")
 _NETWORK = re.compile(
     r"nfs4?|cifs|smb3|smbfs|ncpfs|afs|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|pvfs2|davfs|"
@@ -151,6 +153,17 @@ def run_ids(state: State) -> list[str]:
         return sorted(entry.name for entry in os.scandir(state.runs) if _RUN_ID.fullmatch(entry.name))
     except FileNotFoundError:
         return []
+
+
+def no_space(path: Path) -> str:
+    """Words for a disk that is full, else nothing: SQLite calls that a disk I/O error as often as not. Blocks."""
+    try:
+        free = os.statvfs(path)
+    except OSError:
+        return ""
+    if free.f_bavail * free.f_frsize >= LEAST_FREE and (free.f_favail or not free.f_files):
+        return ""
+    return f"no space is left on the disk of {path}"
 
 
 def network_file_system(mountinfo: str, path: str) -> str | None:

@@ -1,6 +1,8 @@
 """The index of all runs: one row a run, written when it starts and when it ends. All of it blocks.
 
-It is a convenience: a run without a row is found by its folder and read from its journal.
+It is a convenience, a cache of the journals: a run without a row is found by its folder and read from its journal. So
+where it cannot be used, a line on standard error says so and everything else goes on; one that is damaged is moved
+aside and made anew from the journals.
 """
 
 from __future__ import annotations
@@ -8,16 +10,19 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from typing import Any
+import sys
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 import attrs
 
-from runtime.errors import JournalError, UsageError
+from runtime.errors import JournalError
 
-from .folder import State, find_run
+from .folder import State, find_run, no_space, run_ids
 from .lock import RunLock
+
+T = TypeVar("T")
 
 _VERSION = 1
 _COLUMNS = (
@@ -53,47 +58,42 @@ class RunRow:
 _FIELDS = tuple(field.name for field in attrs.fields(RunRow))
 
 
+class _Damaged(JournalError):
+    """The file is no index, or no longer a sound one."""
+
+
 def run_started(state: State, row: RunRow) -> None:
-    """Write the row of a run that begins, or goes on: its name stays. Raises JournalError."""
-    with _open(state) as connection:
-        names = ",".join(_FIELDS)
-        marks = ",".join("?" for _ in _FIELDS)
-        updates = ",".join(f"{name} = excluded.{name}" for name in _FIELDS if name not in ("id", "name", "started"))
-        connection.execute(
-            f"INSERT INTO runs ({names}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates}",
-            attrs.astuple(row),
-        )
+    """Write the row of a run that begins, or goes on: its name stays. Where that fails, a warning says so."""
+    _cached(state, lambda connection: _insert(connection, row), None)
 
 
 def run_ended(state: State, run_id: str, *, ended: float, report: Mapping[str, Any] | None) -> None:
-    """Note how a run ended; no report means that this process leaves it as it stands (it waits for a human)."""
-    with _open(state) as connection:
-        if report is None:
-            connection.execute("UPDATE runs SET socket = '', pid = 0 WHERE id = ?", (run_id,))
-            return
-        usage = report.get("usage", {})
-        connection.execute(
-            "UPDATE runs SET socket = '', pid = 0, ended = ?, status = ?, reason = ?, steps = ?, tokens = ?, "
-            "cost_usd = ? WHERE id = ?",
-            (
-                ended,
-                report["status"],
-                report.get("reason") or "",
-                report.get("steps", 0),
-                usage.get("input", 0) + usage.get("output", 0),
-                report.get("cost_usd"),
-                run_id,
-            ),
-        )
+    """Note how a run ended; no report means that this process leaves it as it stands (it waits for a human).
+
+    Where that fails, a warning says so: the run's journal tells the same.
+    """
+    if report is None:
+        _cached(state, lambda connection: _execute(connection, "socket = '', pid = 0", (run_id,)), 0)
+        return
+    usage = report.get("usage", {})
+    values = (
+        ended,
+        report["status"],
+        report.get("reason") or "",
+        report.get("steps", 0),
+        usage.get("input", 0) + usage.get("output", 0),
+        report.get("cost_usd"),
+        run_id,
+    )
+    changes = "socket = '', pid = 0, ended = ?, status = ?, reason = ?, steps = ?, tokens = ?, cost_usd = ?"
+    _cached(state, lambda connection: _execute(connection, changes, values), 0)
 
 
 def rows(state: State) -> dict[str, RunRow]:
-    """Every row, by run id. Raises JournalError."""
+    """Every row, by run id; none, with a warning, where the index cannot be read."""
     if not state.index.exists():
         return {}
-    with _open(state) as connection:
-        found = connection.execute(f"SELECT {','.join(_FIELDS)} FROM runs ORDER BY started").fetchall()
-    return {row[0]: RunRow(**dict(zip(_FIELDS, row, strict=True))) for row in found}
+    return _cached(state, _select, {})
 
 
 def row(state: State, run_id: str) -> RunRow | None:
@@ -102,11 +102,14 @@ def row(state: State, run_id: str) -> RunRow | None:
 
 
 def rename(state: State, run_id: str, name: str) -> None:
-    """Give a run a name to find it by. Raises UsageError when there is no such run."""
+    """Give a run a name to find it by. Raises UsageError when there is no such run, JournalError for the index."""
     find_run(state, run_id)
-    with _open(state) as connection:
-        if not connection.execute("UPDATE runs SET name = ? WHERE id = ?", (name, run_id)).rowcount:
-            raise UsageError(f"run {run_id} has no row in {state.index} that could bear a name")
+
+    def write(connection: sqlite3.Connection) -> None:
+        if not _execute(connection, "name = ?", (name, run_id)):
+            _insert(connection, attrs.evolve(_from_journal(state, run_id), name=name))
+
+    _use(state, write)
 
 
 def delete(state: State, run_id: str) -> None:
@@ -120,17 +123,91 @@ def delete(state: State, run_id: str) -> None:
     finally:
         lock.release()
     shutil.rmtree(gone, ignore_errors=True)
+    _cached(state, lambda connection: connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)).rowcount, 0)
+
+
+def _insert(connection: sqlite3.Connection, row: RunRow) -> None:
+    names = ",".join(_FIELDS)
+    marks = ",".join("?" for _ in _FIELDS)
+    updates = ",".join(f"{name} = excluded.{name}" for name in _FIELDS if name not in ("id", "name", "started"))
+    connection.execute(
+        f"INSERT INTO runs ({names}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates}", attrs.astuple(row)
+    )
+
+
+def _execute(connection: sqlite3.Connection, changes: str, values: tuple[object, ...]) -> int:
+    return connection.execute(f"UPDATE runs SET {changes} WHERE id = ?", values).rowcount
+
+
+def _select(connection: sqlite3.Connection) -> dict[str, RunRow]:
+    found = connection.execute(f"SELECT {','.join(_FIELDS)} FROM runs ORDER BY started").fetchall()
+    return {row[0]: RunRow(**dict(zip(_FIELDS, row, strict=True))) for row in found}
+
+
+def _from_journal(state: State, run_id: str) -> RunRow:
+    from .read import info  # It stands on this module.
+
+    return info(state, run_id).row
+
+
+def _cached(state: State, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+    """Do it in the index, or say why not."""
+    try:
+        return _use(state, action)
+    except JournalError as error:
+        _warn(f"{error}; the run's own journal is kept all the same")
+        return otherwise
+
+
+def _use(state: State, action: Callable[[sqlite3.Connection], T]) -> T:
+    try:
+        with _open(state) as connection:
+            return action(connection)
+    except _Damaged as error:
+        _mend(state, error)
     with _open(state) as connection:
-        connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+        return action(connection)
+
+
+def _mend(state: State, why: _Damaged) -> None:
+    """Move a damaged index aside and make a new one from the runs' journals."""
+    number = 1
+    while (aside := state.index.with_name(f"index.damaged-{number}.db")).exists():
+        number += 1
+    try:
+        for ending in ("-wal", "-shm"):
+            state.index.with_name(state.index.name + ending).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # Another process was faster.
+            state.index.rename(aside)
+    except OSError as error:
+        raise JournalError(f"{why}; it cannot be moved aside: {error.strerror}") from error
+    found = [_from_journal(state, run_id) for run_id in run_ids(state)]
+    with _open(state) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for each in found:
+            _insert(connection, each)
+        connection.execute("COMMIT")
+    _warn(
+        f"{why}; it was moved to {aside.name} and made anew from the journals of {len(found)} "
+        f"{'run' if len(found) == 1 else 'runs'}, without the names they were given"
+    )
+
+
+_warned: set[str] = set()
+
+
+def _warn(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        with suppress(OSError, ValueError):
+            print(f"warning: {text}", file=sys.stderr)
 
 
 @contextmanager
 def _open(state: State) -> Generator[sqlite3.Connection]:
+    connection: sqlite3.Connection | None = None
     try:
         connection = sqlite3.connect(state.index, timeout=10, isolation_level=None)
-    except sqlite3.Error as error:
-        raise _failed(state, error) from error
-    try:
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if version > _VERSION:
             raise JournalError(
@@ -147,8 +224,15 @@ def _open(state: State) -> Generator[sqlite3.Connection]:
     except sqlite3.Error as error:
         raise _failed(state, error) from error
     finally:
-        connection.close()
+        if connection is not None:
+            connection.close()
 
 
-def _failed(state: State, error: Exception) -> JournalError:
-    return JournalError(f"cannot use the index of runs {state.index}: {error}")
+def _failed(state: State, error: sqlite3.Error) -> JournalError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    text = f"cannot use the index of runs {state.index}: {error}"
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) or str(error).startswith("no such "):
+        return _Damaged(text)
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and (full := no_space(state.path)):
+        return JournalError(f"cannot use the index of runs {state.index}: {full}")
+    return JournalError(text)
