@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .offline_handover import Findings, closing, counted
+from .offline_handover import Findings, closing, counted, unsearched
 from .offline_quotes import Quote
 
 COLUMN = 72
@@ -60,10 +60,11 @@ def digest(findings: Findings) -> str:
 
 def nothing_found(findings: Findings) -> str:
     if findings.dropped:
-        return f"Nothing found: {counted(findings.dropped, 'quote')} no longer stood in the files when re-read."
+        dropped = counted(findings.dropped, "quote")
+        return f"Nothing found: {dropped} no longer stood in the files when re-read.{unsearched(findings)}"
     words = f" on: {', '.join(findings.missing)}" if findings.missing else ""
     where = f" Searched {counted(findings.files_searched, 'file')}." if findings.files_searched else ""
-    return f"Nothing found{words}.{where}"
+    return f"Nothing found{words}.{where}{unsearched(findings)}"
 
 
 def failed(who: str, text: str) -> str:

@@ -20,7 +20,9 @@ _QUOTE = re.compile(
     r"(?: under (?P<heading>[^\"]*?))?(?P<weak> \(weak\))?$"
 )
 _QUESTION = re.compile(r"^Question: (.*)$")
-_CLOSING = re.compile(r"^(Read|Searched) (\d+) files?\.(?: Nothing found on: (.*)\.)?$")
+_CLOSING = re.compile(
+    r"^(Read|Searched) (\d+) files?\.(?: Not searched, too large: (\d+)\.)?(?: Nothing found on: (.*)\.)?$"
+)
 _REREAD = re.compile(r"^(\d+) quotes? re-read, (\d+) dropped\.$")
 
 
@@ -30,7 +32,7 @@ class Findings:
 
     `missing` are the words of the question that nothing was found on. `reread` counts the quotes that were read again
     from disk (None: not done), `dropped` those of them that no longer stood there. `closed` tells that a text really
-    was a hand-over and not just any text.
+    was a hand-over and not just any text. `left_out` counts the files that were not searched for their size.
     """
 
     question: str
@@ -41,6 +43,7 @@ class Findings:
     reread: int | None = None
     dropped: int = 0
     closed: bool = False
+    left_out: int = 0
 
 
 def render_findings(findings: Findings, lead: str = "") -> str:
@@ -57,9 +60,15 @@ def render_findings(findings: Findings, lead: str = "") -> str:
 def closing(findings: Findings) -> str:
     """How much was looked at, and what was not there."""
     missing = f" Nothing found on: {', '.join(findings.missing)}." if findings.missing else ""
+    missing = unsearched(findings) + missing
     if findings.files_read:
         return f"Read {counted(findings.files_read, 'file')}.{missing}"
     return f"Searched {counted(findings.files_searched, 'file')}.{missing}"
+
+
+def unsearched(findings: Findings) -> str:
+    """What the search left out, where it did: an answer may stand there."""
+    return f" Not searched, too large: {findings.left_out}." if findings.left_out else ""
 
 
 def counted(number: int, noun: str) -> str:
@@ -71,7 +80,7 @@ def read_findings(text: str) -> Findings:
     question: str | None = None
     quotes: list[Quote] = []
     counts = {"Read": 0, "Searched": 0}
-    dropped = 0
+    dropped = left_out = 0
     closed = False
     reread: int | None = None
     missing: tuple[str, ...] = ()
@@ -93,11 +102,13 @@ def read_findings(text: str) -> Findings:
         elif (found := _REREAD.match(line)) is not None:
             reread, dropped = int(found[1]), int(found[2])
         elif (found := _CLOSING.match(line)) is not None:
-            counts[found[1]], missing, closed = int(found[2]), _listed(found[3]), True
+            counts[found[1]], missing, closed = int(found[2]), _listed(found[4]), True
+            left_out = int(found[3] or 0)
         else:
             other.append(line)
     asked = question if question is not None else " ".join(other)
-    return Findings(fold(asked), tuple(quotes), counts["Read"], counts["Searched"], missing, reread, dropped, closed)
+    searched = counts["Searched"]
+    return Findings(fold(asked), tuple(quotes), counts["Read"], searched, missing, reread, dropped, closed, left_out)
 
 
 def _line(quote: Quote) -> str:

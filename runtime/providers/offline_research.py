@@ -73,6 +73,7 @@ def research(question: str, transcript: Transcript, *, reads: bool, last: bool =
         files_read=len(lines),
         files_searched=first.file_count,
         missing=_missing(question, quotes, first),
+        left_out=first.left_out,
     )
 
 

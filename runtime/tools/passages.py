@@ -98,11 +98,8 @@ def search_passages_tool(cache: PassageCache) -> Tool:
             raise ToolError(str(error)) from error
         index = searched.index
         found = index.search(query, max(1, min(top, MOST_PASSAGES)))
-        text = render_found(found, index.frequencies(query), index.passage_count, len(index.files))
-        if searched.left_out:
-            head, _, last = text.rpartition("\n")
-            return f"{head}\nNot searched, too large: {searched.left_out}.\n{last}"
-        return text
+        counts = index.frequencies(query)
+        return render_found(found, counts, index.passage_count, len(index.files), searched.left_out)
 
     return search_passages
 

@@ -22,8 +22,9 @@ CASES = Path(__file__).parent.parent / "cases"
 CORPUS = CASES / "corpus"
 QUOTED = re.compile(r'^  "(?P<text>.*)" +\[(?P<path>.+):(?P<line>\d+)\]$')
 PHRASES = re.compile(
-    r"(Read|Searched) \d+ files?\.( Nothing found on: .+\.)?( Dropped on re-reading: \d+ quotes?\.)?"
-    r"|Nothing found( on: .+)?\.( Searched \d+ files?\.)?"
+    r"(Read|Searched) \d+ files?\.( Not searched, too large: \d+\.)?( Nothing found on: .+\.)?"
+    r"( Dropped on re-reading: \d+ quotes?\.)?"
+    r"|Nothing found( on: .+)?\.( Searched \d+ files?\.)?( Not searched, too large: \d+\.)?"
 )
 
 
@@ -70,6 +71,24 @@ async def hits(play: Play, name: str) -> tuple[int, int]:
         near = ("\n".join(lines[line - 1 : line + 3]) for path, line in places[:3] if path == case.path)
         right += any(case.says in fold(text) for text in near)
     return right, nothing
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("question", "phrase"),
+    [("How are zebras striped?", "Read 1 file."), ("Who feeds the lions?", "Searched 1 file.")],
+)
+async def test_a_digest_says_what_the_search_left_out(
+    play: Play, tmp_path: Path, count: int, question: str, phrase: str
+) -> None:
+    """Files too large to be searched are told in the last words, whether anything was found elsewhere or not."""
+    (tmp_path / "a.md").write_text("Zebras are striped in black and white.\n")
+    for number in range(count):
+        (tmp_path / f"large{number}.md").write_text("The keeper feeds the lions.\n" * 100_000)
+    answer, calls = await play(tmp_path, question)
+    places = check_lines(question, answer, calls, tmp_path)
+    assert bool(places) == phrase.startswith("Read")
+    assert f"{phrase} Not searched, too large: {count}." in answer
 
 
 async def test_golden_questions_are_answered(play: Play) -> None:

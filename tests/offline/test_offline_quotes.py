@@ -84,6 +84,7 @@ FINDINGS = st.builds(
     files_read=st.integers(0, 9),
     missing=st.sampled_from([(), ("quoting",), ("quoting", "OAuth")]),
     reread=st.one_of(st.none(), st.integers(0, 9)),
+    left_out=st.integers(0, 2),
 )
 
 
