@@ -63,6 +63,10 @@ KEYS = (
     "max_output_tokens",
 )
 NAME = re.compile(r"[a-z0-9-]{1,64}")
+NEEDED = (
+    ("name", "what the agent is called, 1 to 64 of a-z, 0-9 and -"),
+    ("description", "one line that the parent's model reads"),
+)
 VARIABLES = ("model", "workspace", "tools", "subagents", "skills", "date")
 
 
@@ -149,9 +153,10 @@ def read(content: str, shown: str) -> Definition:
     cut = split(content)
     if cut.header is None:
         first = content.split("\n", 1)[0]
-        raise DefinitionError(
-            [Fault(shown, 1, "an agent file begins with front matter between two lines '---'", 1, first, len(first))]
-        )
+        wanted = "an agent file begins with front matter between two lines '---'"
+        if first.removeprefix("\ufeff").rstrip() == "---":
+            wanted = "the line '---' that ends the front matter is missing"
+        raise DefinitionError([Fault(shown, 1, wanted, 1, first, len(first))])
     source = Source(shown, cut.header, cut.header_line)
     root = parse(source)
     if root is None:
@@ -184,9 +189,8 @@ def read(content: str, shown: str) -> Definition:
         top_p=fields.take("top_p", number(0, 1)),
         max_output_tokens=fields.take("max_output_tokens", integer(1)),
     )
-    missing = [key for key in ("name", "description") if key not in fields]
-    if missing and not any(fault.text.startswith("expected a mapping") for fault in faults):
-        faults.append(Fault(shown, cut.header_line, f"{' and '.join(missing)} missing; an agent file needs both"))
+    if not any(fault.text.startswith("expected a mapping") for fault in faults):
+        faults += [Fault(shown, cut.header_line, f"{key} missing: {what}") for key, what in NEEDED if key not in fields]
     if "tools" not in fields:
         warnings.append(Fault(shown, cut.header_line, "no key 'tools': this agent gets no tools", warning=True))
     if not definition.prompt.strip():

@@ -32,12 +32,12 @@ from .run import Run
 def check_resumable(state: RunState, id: str) -> None:
     """Raises UsageError for a run with nothing left to do."""
     if state.started is None:
-        raise UsageError(f"run {id} has no beginning on record: start it anew")
+        raise UsageError(f"run {id} never began, so nothing of it is on record: elenco delete {id}")
     if state.finished is None:
         return
     status = state.finished.report.get("status")
     if status == "completed":
-        raise UsageError(f'run {id} is completed; a follow-up is a new run: elenco run --continue {id} "…"')
+        raise UsageError(f'run {id} is completed: elenco show {id}   to follow it up: elenco run --continue {id} "…"')
 
 
 def limits_after(state: RunState, changes: Mapping[str, str]) -> Limits:

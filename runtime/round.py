@@ -188,7 +188,9 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
     if decision.verdict == "allow":
         return entry.arguments
     if decision.verdict == "deny":
-        return ToolResult(call.id, call.name, f"denied by rule {decision.rule} ({decision.by})", "refused")
+        outside = decision.by == "workspace"  # no rule, but where the path leads
+        text = f"refused: {decision.rule}" if outside else f"denied by rule {decision.rule} ({decision.by})"
+        return ToolResult(call.id, call.name, text, "refused")
     preview = "" if me.run.approvals.was_asked(me.path, call.id) else await _preview(me, entry, subject)
     if isinstance(preview, ToolResult):
         return preview

@@ -77,7 +77,7 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     try:
         check(str(place.plain()))
     except UsageError as error:
-        return [place.fault(str(error))]
+        return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from runtime.known import OFFLINE
+
+from .visible import one_line
+
 _MORE = {
     "max_steps": " --max-steps +20",
     "total_steps": " --total-steps +50",
@@ -55,3 +59,11 @@ def span(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"
+
+
+def who_answers(agent: str, model: str, *, asked: bool) -> str:
+    """The first line of a run: which model will answer, and for the offline one why."""
+    if model != OFFLINE:
+        return f"{agent} asks {one_line(model, 120)}"
+    why = "as asked" if asked else "no model configured"
+    return f"{OFFLINE}: {why}, so only quotes (elenco doctor tells how to connect one)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runtime.events import ApprovalRequested, ModelFailed, QuestionAsked
 from runtime.journal.state import RunState
 from runtime.known import OFFLINE
-from runtime.limits.limits import count_text
+from runtime.limits.limits import amount_text, count_text
 from runtime.messages import Usage
 from runtime.report import Report
 
@@ -27,12 +27,37 @@ def answer(report: Report) -> str:
     return f"Partial answer ({report.status}{by}):\n{text}"
 
 
-def before_answer(report: Report) -> str:
+def before_answer(report: Report, state: RunState) -> str:
     """What ended a run that was stopped, to stand above its partial answer."""
     if report.status != "stopped" or not report.detail or report.reason == "loop":
         return ""  # The guard has said why, at the moment it happened.
+    if (counted := _spent_of(report, state)) and "no last answer" not in report.detail:
+        return f"■ {counted}"
     detail = one_line(report.detail, 200)
     return f"■ {detail}" if detail.startswith(f"{report.reason}:") else f"■ {report.reason}: {detail}"
+
+
+def _spent_of(report: Report, state: RunState) -> str:
+    """What the run has used of the limit that stopped it, the last answer included; nothing where that is not known."""
+    limit, root = state.limits.get(str(report.reason)), state.actors.get(state.root)
+    if limit is None or root is None:
+        return ""
+    match report.reason:
+        case "max_steps" | "total_steps":
+            used: float = root.steps if report.reason == "max_steps" else state.steps
+            text = f"{used:,} of {limit:,}"
+        case "token_budget":
+            used, text = report.usage.total, f"{report.usage.total:,} of {limit:,}"
+        case "cost_budget" if report.cost_usd is not None:
+            used = report.cost_usd
+            text = f"{amount_text('cost_budget', used)} of {amount_text('cost_budget', limit)}"
+        case _:
+            return ""
+    source = state.limits.get("sources", {}).get(report.reason, "")
+    said = f" ({source})" if source else ""
+    kept = "; the last one was kept for this answer" if "steps" in report.reason and report.text.strip() else ""
+    full = "" if "steps" in report.reason or used >= limit else "; one more step did not fit"
+    return f"{report.reason}: {text} used{said}{kept}{full}"
 
 
 def line(
@@ -52,7 +77,8 @@ def line(
         case "failed":
             what = f"error: {visible(report.detail or 'it gave no reason')}"
             if failure is not None and failure.kind == "auth":
-                return f"{what}\n       set another, then: elenco resume {run}"
+                cure = "set another, then" if "refused the key" in failure.message else "then"
+                return f"{what}\n       {cure}: elenco resume {run}"
             return f"{what}\nfailed   {facts}   run {run}   elenco show {run}"
         case "cancelled":
             return f"cancelled   {facts}   run {run}   go on: {go_on(run, None)}"

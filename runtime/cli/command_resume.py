@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from runtime.errors import JournalError
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
 from runtime.limits.limits import LIMIT_NAMES
 
+from .streams import check_output
 from .which import find
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take a run over from its record and stay with it to its end. Raises ElencoError."""
+    if arguments.output:
+        check_output(Path(arguments.output))
     state = open_state(arguments.state)
     folder = find(state, arguments.run)
     if is_owned(folder.lock):

@@ -12,7 +12,8 @@ from runtime.known import ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
 from runtime.outline import RunOptions, outline
 
-from .streams import as_text
+from .advice import who_answers
+from .streams import as_text, check_output
 from .visible import one_line
 
 if TYPE_CHECKING:
@@ -49,13 +50,19 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if earlier is not None:
         options = earlier.followed_by(options, workspace=True)
+    if arguments.output:
+        check_output(Path(arguments.output))
     seen = outline(options)
+    if not (arguments.json or arguments.quiet):
+        print(
+            who_answers(seen.root.name, seen.model, asked=options.model.model is not None), file=sys.stderr, flush=True
+        )
     # Only now what takes time to load: a slip has been told by here.
     from runtime.app import plan
 
     from .live import Shown, start
 
-    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments), earlier)
+    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments, announced=True), earlier)
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:

@@ -9,12 +9,13 @@ import sys
 from runtime.errors import UsageError
 from runtime.journal.folder import RunFolder, open_state
 
-from .which import find
+from .which import find, refuse_unbegun
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a run. Raises UsageError for an unknown one, JournalError for a damaged one."""
     folder = find(open_state(arguments.state), arguments.run)
+    refuse_unbegun(folder)
     from runtime.journal.overview import overview
     from runtime.journal.read import load
 

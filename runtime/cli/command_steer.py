@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from runtime.journal.folder import open_state
 
 from .streams import as_text
-from .which import find
+from .which import find, refuse_unbegun
 
 if TYPE_CHECKING:
     from runtime.watch.commands import Command
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Deliver one command. Raises ElencoError where it makes no sense or comes too late."""
     folder = find(open_state(arguments.state), arguments.run)
+    refuse_unbegun(folder)
     import trio
 
     from runtime.watch.unattended import deliver

@@ -7,12 +7,13 @@ import argparse
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
 
-from .which import find
+from .which import find, refuse_unbegun
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is on record; with --follow, go on until the run ends. Raises UsageError, JournalError."""
     folder = find(open_state(arguments.state), arguments.run)
+    refuse_unbegun(folder)
     from runtime.journal.read import RunReader
 
     from .printer import Printer, follow_run

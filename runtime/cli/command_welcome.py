@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runtime import shipped
 from runtime.errors import ElencoError
-from runtime.journal.folder import State, state_path
+from runtime.journal.folder import RunFolder, State, state_path
 from runtime.known import KNOWN, OFFLINE, ModelFlags, default_model
 
 from .advice import ago, next_command
@@ -110,9 +110,23 @@ def _last_run(flag: str | None) -> str:
         if row is None:
             return ""
         owned = row.ended is None and is_owned(state.run(row.id).lock)
+        if row.ended is None and not owned and not _began(state.run(row.id)):
+            return f"{row.id} never began   elenco delete {row.id}"
     except (ElencoError, OSError):
         return ""
     status = row.status or ("running" if owned else "interrupted" if row.pid else "waiting")
     said = f"{status}: {row.reason}" if row.reason else status
     when = ago(row.ended or row.started, time.time())
     return f"{row.id} {said}, {when}   {next_command(row.id, status, row.reason)}"
+
+
+def _began(folder: RunFolder) -> bool:
+    from runtime.journal.database import Database
+
+    if not folder.journal.exists():
+        return False
+    database = Database.for_reader(folder.journal)
+    try:
+        return database.last_seq() > 0
+    finally:
+        database.close()

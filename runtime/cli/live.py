@@ -32,11 +32,12 @@ from runtime.steering import Steering
 from runtime.watch.control import serve
 
 from . import closing
+from .advice import who_answers
 from .earlier import Earlier
 from .follow import json_lines, progress
 from .prompts import answer_questions
-from .screen import Screen, screen_for_stderr, show_cursor
-from .streams import silence_stdout
+from .screen import Screen, leave, screen_for_stderr
+from .streams import silence_stdout, stdout_is_absent
 from .visible import visible
 from .watcher import Watcher
 
@@ -48,15 +49,17 @@ LAST_WORDS = 5.0
 
 @attrs.frozen
 class Shown:
-    """What of a run is shown where."""
+    """What of a run is shown where; `announced`: which model answers was said already."""
 
     json: bool = False
     quiet: bool = False
     output: Path | None = None
+    announced: bool = False
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Shown:
-        return cls(arguments.json, arguments.quiet, Path(arguments.output) if arguments.output else None)
+    def of(cls, arguments: argparse.Namespace, *, announced: bool = False) -> Shown:
+        output = Path(arguments.output) if arguments.output else None
+        return cls(arguments.json, arguments.quiet, output, announced)
 
     @property
     def silent(self) -> bool:
@@ -118,8 +121,6 @@ async def stay(
             journal.subscribe(outcome.watcher.take)
             outcome.owned = True
             await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, outcome.started))
-            if not shown.silent:
-                await screen.say(_head(ready, folder, resumption))
             async with _viewed(ready, folder, journal, shown, screen, outcome, resumption, continues) as live:
                 outcome.report = await live.report()
                 outcome.waiting = (*live.approvals.pending, *live.questions.pending)
@@ -147,6 +148,7 @@ async def _viewed(
         async with trio.open_nursery() as viewers:
             async with (
                 open_run(ready, journal, folder.id, folder, resumption, continues) as live,
+                _announced(ready, folder, journal, shown, screen, resumption),
                 serve(live.stream, Steering(live), folder),
             ):
                 nursery.start_soon(_on_signals, live)
@@ -161,22 +163,32 @@ async def _viewed(
         nursery.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def _announced(
+    ready: Plan, folder: RunFolder, journal: Journal, shown: Shown, screen: Screen, resumption: Resumption | None
+) -> AsyncGenerator[None]:
+    """The run's id is shown once there is a run: from then on it can be taken up, however this process ends."""
+    await journal.barrier()
+    if not shown.silent:
+        await screen.say(_head(ready, folder, shown, resumption))
+    yield
+
+
 def _watcher(asks: bool, shown: Shown, screen: Screen) -> Watcher:
     if shown.silent:
         return Watcher("questions" if asks else "none", asks)
     return Watcher("alarms" if screen.redraws else "changes", asks)
 
 
-def _head(ready: Plan, folder: RunFolder, resumption: Resumption | None) -> list[str]:
+def _head(ready: Plan, folder: RunFolder, shown: Shown, resumption: Resumption | None) -> list[str]:
     """What answers, and within which limits."""
     lines: list[str] = []
-    if ready.model == OFFLINE:
-        why = "as asked" if ready.options.model.model else "no model configured"
-        lines.append(f"{OFFLINE}: {why}, so only quotes (elenco doctor tells how to connect one)")
+    if ready.model == OFFLINE and not shown.announced:
+        lines.append(who_answers(ready.root.name, ready.model, asked=ready.options.model.model is not None))
     limits = resumption.limits if resumption is not None else ready.limits
     goes_on = " goes on" if resumption is not None else ""
     head = f"run {folder.id}{goes_on}   limits: {limits}"
-    return [*lines, f"{head:<57} Ctrl-C stops cleanly"]
+    return [*lines, f"{head:<55}   Ctrl-C stops cleanly"]
 
 
 def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> int:
@@ -187,12 +199,12 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
     if report is None:
         print(closing.waiting_line(folder.id, outcome.waiting), file=sys.stderr)
         return WAITING
-    if shown.output is not None and report.text:
-        _write_answer(shown.output, report.text)
-    if not shown.silent and (above := closing.before_answer(report)):
+    written = shown.output is not None and bool(report.text)
+    lost = _write_answer(shown.output, report.text) if shown.output is not None and written else ""
+    if not shown.silent and (above := closing.before_answer(report, outcome.watcher.state)):
         print(above, file=sys.stderr, flush=True)
     if not shown.json and (text := closing.answer(report)):
-        _print_answer(text)
+        lost = _print_answer(text, elsewhere=written and not lost) or lost
     if not shown.silent or report.status == "failed":
         last = closing.line(
             report,
@@ -204,25 +216,30 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
         )
         gap = "" if shown.silent or report.status != "completed" else "\n"
         print(f"{gap}{last}", file=sys.stderr)
-    return EXIT[report.status]
+    if lost:
+        print(f"error: {lost}; it is on record: elenco show {folder.id}", file=sys.stderr)
+    return EXIT[report.status] or int(bool(lost))
 
 
-def _print_answer(text: str) -> None:
-    """The run has ended and is on record: an output that is gone changes nothing about its exit code."""
+def _print_answer(text: str, *, elsewhere: bool) -> str:
+    """Why the answer could not be printed, or nothing; without a standard output, `elsewhere` is good enough."""
+    if stdout_is_absent():
+        return "" if elsewhere else "cannot write the answer: standard output is closed"
     try:
         print(text, flush=True)
-    except BrokenPipeError:
-        silence_stdout()
     except OSError as error:
         silence_stdout()
-        print(f"error: cannot write the answer: {error.strerror}", file=sys.stderr)
+        return f"cannot write the answer: {error.strerror}"
+    return ""
 
 
-def _write_answer(path: Path, text: str) -> None:
+def _write_answer(path: Path, text: str) -> str:
+    """Why the answer could not be written to the file, or nothing."""
     try:
         path.write_text(text + "\n", encoding="utf-8", errors="replace")
     except OSError as error:
-        print(f"error: cannot write the answer to {path}: {error.strerror}", file=sys.stderr)
+        return f"cannot write the answer to {path}: {error.strerror}"
+    return ""
 
 
 async def _on_signals(live: LiveRun) -> None:
@@ -232,7 +249,7 @@ async def _on_signals(live: LiveRun) -> None:
         async for number in signals:
             count += 1
             if count > 1:
-                show_cursor()
+                leave(f"run {live.id}   go on: elenco resume {live.id}")
                 os._exit(130)
             live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 

@@ -5,6 +5,7 @@ All writing happens in a thread: a terminal that takes nothing stalls the screen
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
@@ -103,6 +104,7 @@ class TreeScreen:
         self._turn = trio.Lock()
         self._prompt = ""
         self._stalled = False
+        self._plain = bool(os.environ.get("NO_COLOR"))
 
     async def say(self, lines: Sequence[str], prompt: str = "") -> None:
         async with self._turn:
@@ -153,8 +155,8 @@ class TreeScreen:
     def _styled(self, line: str) -> Text:
         from rich.text import Text
 
-        text = Text(line, style="dim" if line[:1] not in "?✗■!" else "")
-        if style := STYLES.get(line[:1]):
+        text = Text(line, style="dim" if line[:1] not in "?✗■!" and not self._plain else "")
+        if not self._plain and (style := STYLES.get(line[:1])):
             text.stylize(style, 0, 1)
         return text
 
@@ -166,10 +168,10 @@ class TreeScreen:
         shown = fit(rows, max(3, height - 4))
         for row, line in zip(shown, laid_out(shown, width), strict=True):
             start = len(text)
-            text.append(line + "\n", style="dim" if row.mark == "✓" else "")
+            text.append(line + "\n", style="dim" if row.mark == "✓" and not self._plain else "")
             mark = start + len(row.branch)
-            text.stylize(STYLES.get(row.mark, ""), mark, mark + 1)
-        text.append(cut(foot, width), style="dim")
+            text.stylize("" if self._plain else STYLES.get(row.mark, ""), mark, mark + 1)
+        text.append(cut(foot, width), style="" if self._plain else "dim")
         return text
 
 
@@ -208,7 +210,10 @@ def _padded(text: str, width: int) -> str:
     return text + " " * max(0, width - cells(text))
 
 
-def show_cursor() -> None:
-    """Give a terminal its cursor back before the process ends at once; nothing waits for a stalled terminal."""
-    if can_redraw() and select.select([], [2], [], 0)[1]:
-        os.write(2, b"\x1b[?25h")
+def leave(words: str) -> None:
+    """Last words before the process ends at once: below the tree, with the cursor back; no stalled terminal is waited
+    for."""
+    cursor = "\x1b[?25h" if can_redraw() else ""
+    if select.select([], [2], [], 0)[1]:
+        with contextlib.suppress(OSError):
+            os.write(2, f"{cursor}\n{words}\n".encode())

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import re
 import sys
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import UsageError
 
 _UNDECODED = re.compile("[\udc80-\udcff]")
 _STAND_INS = {
@@ -14,13 +19,47 @@ _STAND_INS = {
 }  # fmt: skip
 
 
+_absent: set[str] = set()
+
+
+class _Lossy(io.FileIO):
+    """Standard error: what it cannot take any more is dropped, since progress is no reason to end a run."""
+
+    def write(self, data: Any, /) -> int | None:
+        try:
+            return super().write(data)
+        except OSError:
+            _take_nothing(self.fileno(), os.O_WRONLY)
+            return len(data)
+
+
+def stdout_is_absent() -> bool:
+    """Whether this process was started without a standard output."""
+    return "stdout" in _absent
+
+
+def check_output(path: Path) -> None:
+    """Whether an answer could be written there, as far as can be told beforehand. Raises UsageError."""
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"--output {path}: that is a folder; name a file in it")
+    if not folder.is_dir():
+        raise UsageError(f"--output {path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"--output {path}: it cannot be written")
+
+
 def prepare() -> None:
     """A stream that was closed reads and writes nothing; one that cannot show a character shows a stand-in."""
     codecs.register_error("elenco", _stand_in)
     for name, descriptor, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
+            _absent.add(name)
             _take_nothing(descriptor, os.O_RDONLY if mode == "r" else os.O_WRONLY)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
+    if sys.stderr is sys.__stderr__:
+        raw = _Lossy(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stderr.encoding, line_buffering=True)
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "elenco"), (sys.stderr, "elenco")):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

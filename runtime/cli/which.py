@@ -1,9 +1,10 @@
-"""Which run is meant: by its id, or by the name it was given."""
+"""Which run is meant, by its id or by the name it was given, and whether there is anything of it."""
 
 from __future__ import annotations
 
 from runtime.errors import JournalError, UsageError
 from runtime.journal.folder import RunFolder, State, find_run
+from runtime.journal.lock import is_owned
 
 
 def find(state: State, word: str) -> RunFolder:
@@ -20,3 +21,16 @@ def find(state: State, word: str) -> RunFolder:
         if len(named) != 1:
             raise
         return find_run(state, named[0])
+
+
+def refuse_unbegun(folder: RunFolder) -> None:
+    """Raises UsageError for a run whose process died before its first event was safe; one that begins just now may."""
+    from runtime.events import RunStarted
+    from runtime.journal.read import RunReader
+
+    if is_owned(folder.lock):
+        return
+    with RunReader(folder) as reader:
+        first = reader.page(1, 1)
+    if not first or not isinstance(first[0].event, RunStarted):
+        raise UsageError(f"run {folder.id} never began, so nothing of it is on record: elenco delete {folder.id}")

@@ -179,6 +179,8 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
         status = str(finished.report.get("status", "failed"))
         row = attrs.evolve(row, ended=state.at, status=status, reason=finished.report.get("reason") or "")
         return RunInfo(row, _ended(status), owned)
+    if state.started is None and not owned:
+        return RunInfo(row, "damaged", owned, problem="it never began")
     asked: tuple[ApprovalRequested | QuestionAsked, ...] = (*state.pending_approvals, *state.pending_questions)
     waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, each.call_id))
     phase = state.phase

@@ -271,7 +271,7 @@ def _message(error: Mapping[str, Any]) -> str:
     message = error.get("message")
     if not isinstance(message, str) or not message.strip():
         named = [str(error[key]) for key in ("type", "code", "status") if error.get(key)]
-        message = ", ".join(named) if named else json.dumps(error, default=str)
+        message = ", ".join(named) if named else json.dumps(error, default=str) if error else "no reason given"
     metadata = error.get("metadata")
     if is_object(metadata) and isinstance(raw := metadata.get("raw"), str) and raw not in message:
         message = f"{message}: {raw}"  # OpenRouter's own message only says that its upstream failed

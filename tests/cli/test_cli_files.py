@@ -29,9 +29,9 @@ FAULTS = {
         "agents/poet.md:4:1: unknown key 'modle'; did you mean 'model'?\n   4 | modle: openai/x\n     | ^^^^^\n",
     ),
     "no front matter": ("Just write.\n", "agents/poet.md:1:1: an agent file begins with front matter"),
-    "not closed": ("---\nname: poet\n", "agents/poet.md:1:1: an agent file begins with front matter"),
+    "not closed": ("---\nname: poet\n", "agents/poet.md:1:1: the line '---' that ends the front matter is missing"),
     "bad yaml": ("---\nname: [poet\n---\nx\n", "agents/poet.md:3:1: not valid YAML: "),
-    "missing": ("---\nname: poet\n---\nx\n", "description missing; an agent file needs both"),
+    "missing": ("---\nname: poet\n---\nx\n", "description missing: one line that the parent's model reads"),
     "unknown tool": (
         GOOD.replace("read_file", "read_fil"),
         "agents/poet.md:4:9: unknown tool 'read_fil'; did you mean 'read_file'?\n"
@@ -43,7 +43,7 @@ FAULTS = {
     ),
     "unknown provider": (
         GOOD.replace("tools:", "model: antropic/x\ntools:"),
-        "agents/poet.md:4:8: unknown provider 'antropic' in agents/poet.md; did you mean 'anthropic'?",
+        "agents/poet.md:4:8: unknown provider 'antropic'; did you mean 'anthropic'?",
     ),
     "bad rule": (
         GOOD.replace("tools:", 'permissions: {deny: ["write_file(x"]}\ntools:'),

@@ -66,7 +66,7 @@ def test_all_faults_are_told_at_once() -> None:
     [
         ("", 1, "begins with front matter"),
         ("# no front matter\n", 1, "begins with front matter"),
-        ("---\nname: a\n", 1, "begins with front matter"),
+        ("---\nname: a\n", 1, "that ends the front matter is missing"),
         ("---\n---\nbody\n", 2, "the front matter is empty"),
         ("---\nname: a\n---\nbody\n", 2, "description missing"),
         ("---\n- a\n---\nbody\n", 2, "expected a mapping"),
