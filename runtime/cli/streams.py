@@ -25,9 +25,9 @@ _absent: set[str] = set()
 class _Lossy(io.FileIO):
     """Standard error: what it cannot take any more is dropped, since progress is no reason to end a run."""
 
-    def write(self, data: Any, /) -> int | None:
+    def write(self, data: Any, /) -> int:
         try:
-            return super().write(data)
+            return super().write(data) or 0
         except OSError:
             _take_nothing(self.fileno(), os.O_WRONLY)
             return len(data)
@@ -57,9 +57,9 @@ def prepare() -> None:
             _absent.add(name)
             _take_nothing(descriptor, os.O_RDONLY if mode == "r" else os.O_WRONLY)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
-    if sys.stderr is sys.__stderr__:
-        raw = _Lossy(sys.stderr.fileno(), "w", closefd=False)
-        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stderr.encoding, line_buffering=True)
+    if (stderr := sys.__stderr__) is not None and sys.stderr is stderr:
+        raw = _Lossy(stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=stderr.encoding, line_buffering=True)
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "elenco"), (sys.stderr, "elenco")):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
