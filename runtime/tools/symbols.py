@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 MAX_SYMBOLS = 600
-MAX_TREE_CHARS = 2_000_000
+MAX_TREE_CHARS = 1_000_000
 _MAX_SIGNATURE = 160
 _MAX_LINE = 400
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
