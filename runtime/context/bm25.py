@@ -7,14 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 import attrs
 
 from .passages import Passage, split_file
-from .terms import Term, question_terms, stems_in, subjects
+from .terms import Term, beginnings_of, question_terms, stems_found, stems_in, subjects, words_beginning
 
 K1 = 1.2
 B = 0.4
+WORD_CHARS = 5
+"""Letters and marks of a word, in prose as in code; blanks would count the indentation."""
 HEADING_WEIGHT = 1.0
 PATH_WEIGHT = 0.5
 OPENING = 1.15
@@ -57,36 +60,61 @@ def is_prose(path: str) -> bool:
     return PurePosixPath(path).suffix.lower() in _PROSE
 
 
+Counted: TypeAlias = tuple[int, Counter[str], Counter[str]]
+
+
 @attrs.frozen(eq=False)
 class IndexedFile:
-    """A file's passages, each with the words of its text and of its heading."""
+    """A file's passages, and about how many words each holds. The words are counted when they are first asked for."""
 
     path: str
     prior: float
     path_words: Counter[str]
     passages: tuple[Passage, ...]
-    words: tuple[Counter[str], ...]
-    heading_words: tuple[Counter[str], ...]
     sizes: tuple[int, ...]
+    _counted: dict[tuple[Term, ...], list[Counted]] = attrs.field(
+        factory=dict[tuple[Term, ...], "list[Counted]"], repr=False
+    )
+
+    def counted(self, terms: tuple[Term, ...], pattern: re.Pattern[str], beginnings: Sequence[str]) -> list[Counted]:
+        """The number of each passage that may hold a term, with the terms in its text and in its heading counted.
+
+        `pattern` finds the words that begin as the terms do, and `beginnings` are those. The last answer is kept.
+        """
+        found = self._counted.get(terms)
+        if found is None:
+            found = []
+            headings: dict[str, Counter[str]] = {}
+            for number, passage in enumerate(self.passages):
+                words = _words(passage.text, pattern, beginnings)
+                heading = headings.get(passage.heading)
+                if heading is None:
+                    heading = headings[passage.heading] = _words(passage.heading, pattern, beginnings)
+                if words or heading:
+                    found.append((number, words, heading))
+            self._counted.clear()
+            self._counted[terms] = found
+        return found
+
+
+_NO_WORDS: Counter[str] = Counter()
+
+
+def _words(text: str, pattern: re.Pattern[str], beginnings: Sequence[str]) -> Counter[str]:
+    if not text.isascii():
+        return stems_in(text)
+    lower = text.lower()
+    for beginning in beginnings:
+        if beginning in lower:
+            return stems_found(pattern, text)
+    return _NO_WORDS
 
 
 def index_file(path: str, text: str) -> IndexedFile:
-    """Split a file and count its words."""
-    passages = split_file(path, text)
-    words = tuple(stems_in(passage.text) for passage in passages)
-    headings: dict[str, Counter[str]] = {}
-    for passage in passages:
-        if passage.heading not in headings:
-            headings[passage.heading] = stems_in(passage.heading)
-    return IndexedFile(
-        path,
-        prior(path),
-        stems_in(path),
-        tuple(passages),
-        words,
-        tuple(headings[passage.heading] for passage in passages),
-        tuple(counts.total() for counts in words),
-    )
+    """Split a file; its words are not counted yet, only about how many there are."""
+    passages = tuple(split_file(path, text))
+    sizes = tuple(1 + (len(each.text) - each.text.count(" ")) // WORD_CHARS for each in passages)
+    return IndexedFile(path, prior(path), stems_in(path), passages, sizes)
 
 
 @attrs.frozen(eq=False)
@@ -139,8 +167,10 @@ class Index:
     def _frequencies(self, terms: Sequence[Term]) -> list[int]:
         counts = [0] * len(terms)
         stems = [term.stem for term in terms]
+        beginnings = _beginnings(terms)
+        pattern = words_beginning(beginnings)
         for file in self.files:
-            for words, heading in zip(file.words, file.heading_words, strict=True):
+            for _, words, heading in file.counted(tuple(terms), pattern, beginnings):
                 for position, stem in enumerate(stems):
                     if stem in words or stem in heading:
                         counts[position] += 1
@@ -159,6 +189,10 @@ def idf(count: int, passages: int) -> float:
     return math.log(1 + (passages - count + 0.5) / (count + 0.5))
 
 
+def _beginnings(terms: Sequence[Term]) -> list[str]:
+    return [beginning for term in terms for beginning in beginnings_of(term.stem)]
+
+
 def _beyond(terms: Sequence[Term], named: Sequence[IndexedFile]) -> bool:
     """Whether terms are left beside those that merely spell the names of these files."""
     return any(not any(term.stem in file.path_words for file in named) for term in terms)
@@ -170,10 +204,12 @@ def _scores(
     in_path = [PATH_WEIGHT if term.stem in file.path_words else 0.0 for term in terms]
     total = sum(weights)
     whole = _identifiers(terms, weights)
-    for passage, words, heading, size in zip(file.passages, file.words, file.heading_words, file.sizes, strict=True):
+    beginnings = _beginnings(terms)
+    for number, words, heading in file.counted(tuple(terms), words_beginning(beginnings), beginnings):
+        passage = file.passages[number]
         score = 0.0
         covered = 0.0
-        length = K1 * (1 - B + B * size / average)
+        length = K1 * (1 - B + B * file.sizes[number] / average)
         for position, term in enumerate(terms):
             inside = words.get(term.stem, 0)
             above = heading.get(term.stem, 0)

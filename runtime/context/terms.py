@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 
 import attrs
 
@@ -78,6 +79,32 @@ def stem(word: str) -> str:
     return _STEMS[word]
 
 
+def beginnings_of(stem: str) -> tuple[str, ...]:
+    """What the words of a stem begin with, in lower case: whatever of ASCII holds none of these holds no such word."""
+    # Endings are taken off, and a `y` or `i` may have been put in the place of one.
+    regular = stem[:-1] if len(stem) > 1 and stem[-1] in "iy" else stem
+    return (regular, *_BENT_WORDS.get(stem, ()))
+
+
+def words_beginning(beginnings: Iterable[str]) -> re.Pattern[str]:
+    """What finds those words of an ASCII text, split as `split_words` does, that begin like this in any case."""
+    forms: list[str] = []
+    firsts: set[str] = set()
+    for beginning in dict.fromkeys(beginnings):
+        first, rest = beginning[:1], beginning[1:]
+        if beginning.isascii() and beginning.isdigit():
+            forms.append(f"(?<![0-9].)(?<={first}){rest}[0-9]*")
+        elif beginning.isascii() and beginning.isalpha():
+            forms.append(f"(?<={first})(?<![A-Za-z].){rest}[a-z]*")
+            forms.append(f"(?<={first.upper()}){rest}[a-z]{'*' if rest else '+'}")
+            forms.append(f"(?<={first.upper()})(?<![A-Z].){rest.upper()}[A-Z]*(?![a-z])")
+        else:
+            continue
+        firsts |= {first, first.upper()}
+    # A class of first letters in front is what lets the search run over everything else at once.
+    return re.compile(f"[{''.join(sorted(firsts))}](?:{'|'.join(forms)})" if forms else "(?!)")
+
+
 def split_words(text: str) -> list[str]:
     """The words of prose or code, identifiers taken apart: `readFile_at2` is read, File, at, 2."""
     if text.isascii():
@@ -96,6 +123,11 @@ def split_words(text: str) -> list[str]:
 def stems_in(text: str) -> Counter[str]:
     """How often each stem occurs in a text."""
     return Counter(map(_STEMS.__getitem__, split_words(text)))
+
+
+def stems_found(pattern: re.Pattern[str], text: str) -> Counter[str]:
+    """How often each stem occurs among the words a pattern finds in a text."""
+    return Counter(map(_STEMS.__getitem__, pattern.findall(text)))
 
 
 def question_terms(question: str) -> tuple[Term, ...]:
@@ -168,3 +200,8 @@ def _singular(word: str) -> str:
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
+
+
+_BENT_WORDS: dict[str, tuple[str, ...]] = {}
+for _word in _IRREGULAR:
+    _BENT_WORDS[stem(_word)] = (*_BENT_WORDS.get(stem(_word), ()), _word)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.context.terms import question_terms, split_words, stem, stems_in, subjects
+from runtime.context.terms import _ENDINGS as ENDINGS  # pyright: ignore[reportPrivateUsage]
+from runtime.context.terms import _IRREGULAR as IRREGULAR  # pyright: ignore[reportPrivateUsage]
+from runtime.context.terms import (
+    beginnings_of,
+    question_terms,
+    split_words,
+    stem,
+    stems_found,
+    stems_in,
+    subjects,
+    words_beginning,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +78,57 @@ def test_every_question_has_each_term_once(question: str) -> None:
     terms = question_terms(question)
     assert len(terms) == len({term.stem for term in terms})
     assert {term.stem for term in terms} <= set(stems_in(question)) | set(stems_in(question.replace("’", "'")))
+
+
+@settings(max_examples=500)
+@given(
+    st.text("abcdefghiklmnoprstuvxyz", min_size=1, max_size=6),
+    st.sampled_from([*(each for each, _ in ENDINGS), "ied", "ies", "s", "xes", "ification", ""]),
+)
+def test_every_word_begins_as_its_stem_says(start: str, ending: str) -> None:
+    """A word begins with one of its stem's beginnings, so a text that holds none of them does not hold the word."""
+    assert (start + ending).startswith(beginnings_of(stem(start + ending)))
+
+
+@pytest.mark.parametrize("word", sorted({*IRREGULAR, *IRREGULAR.values(), "tries", "verification", "movies", "a", "y"}))
+def test_every_bent_word_begins_as_its_stem_says(word: str) -> None:
+    """Bent words are among the beginnings of their stem, and so are the words they are bent from."""
+    assert word.startswith(beginnings_of(stem(word)))
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "fail",
+                "Fail",
+                "FAIL",
+                "failing",
+                "a",
+                "A",
+                "ed",
+                "i",
+                "x",
+                "X",
+                "1",
+                "12",
+                "retries",
+                "_",
+                ".",
+                "\n",
+                "-",
+                "é",
+                "model",
+                "cal",
+                "call",
+            ]
+        )
+    ).map("".join)
+    | st.text("aAbB1_ ", max_size=12),
+    st.sampled_from(["fail", "a", "x", "12", "1", "retri", "model", "b", "ab", "call", "aa"]),
+)
+def test_only_the_words_of_a_stem_are_counted_and_all_of_them(text: str, wanted: str) -> None:
+    """Counting the words that begin as a stem's do gives as many of it as counting all words."""
+    if text.isascii():
+        assert stems_found(words_beginning(beginnings_of(wanted)), text)[wanted] == stems_in(text)[wanted]
