@@ -83,7 +83,7 @@ class IndexedFile:
         """
         found = self._counted.get(terms)
         if found is None:
-            found = []
+            found = list[Counted]()
             headings: dict[str, Counter[str]] = {}
             for number, passage in enumerate(self.passages):
                 words = _words(passage.text, pattern, beginnings)
@@ -189,8 +189,8 @@ def idf(count: int, passages: int) -> float:
     return math.log(1 + (passages - count + 0.5) / (count + 0.5))
 
 
-def _beginnings(terms: Sequence[Term]) -> list[str]:
-    return [beginning for term in terms for beginning in beginnings_of(term.stem)]
+def _beginnings(terms: Sequence[Term]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(beginning for term in terms for beginning in beginnings_of(term.stem)))
 
 
 def _beyond(terms: Sequence[Term], named: Sequence[IndexedFile]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from functools import lru_cache
 
 import attrs
 
@@ -86,7 +86,8 @@ def beginnings_of(stem: str) -> tuple[str, ...]:
     return (regular, *_BENT_WORDS.get(stem, ()))
 
 
-def words_beginning(beginnings: Iterable[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=8)
+def words_beginning(beginnings: tuple[str, ...]) -> re.Pattern[str]:
     """What finds those words of an ASCII text, split as `split_words` does, that begin like this in any case."""
     forms: list[str] = []
     firsts: set[str] = set()
