@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
+    from runtime.journal.folder import open_state
+
     from_stdin = arguments.words[-1:] == ["-"]
     earlier = None
     if arguments.continues:
-        from runtime.journal.folder import open_state
-
         from .earlier import look_up
 
         earlier = look_up(open_state(arguments.state), arguments.continues, headless=True)
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_output(Path(arguments.output))
     seen = outline(options)
+    open_state(arguments.state)  # told before anything is shown
     if not (arguments.json or arguments.quiet):
         print(
             who_answers(seen.root.name, seen.model, asked=options.model.model is not None), file=sys.stderr, flush=True
