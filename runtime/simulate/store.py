@@ -54,7 +54,7 @@ class Store(MemoryJournal):
 
     def die(self) -> None:
         """From now on nothing is written: the process is gone, and its tasks are only still to be cleared away."""
-        self._fail("killed")
+        self.fail("killed")
 
     @property
     def failed(self) -> bool:

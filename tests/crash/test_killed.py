@@ -166,7 +166,7 @@ class Scenario:
         async with self.started(extra) as process:
             assert process.stdout is not None
             async for event in _events(process.stdout):
-                if event.get("seq", event.get("after", 0)) <= before:
+                if int(event.get("seq") or event.get("after") or 0) <= before:
                     continue
                 if phase and PHASES[phase](event):
                     await trio.sleep(self.chance.random() * DELAYS[phase])

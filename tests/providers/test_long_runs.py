@@ -180,7 +180,7 @@ async def test_an_unusable_address_is_told_before_the_run(url: str, run: Any, se
 
 async def test_an_address_with_a_password_is_refused_before_the_run(run: Any, server: Any) -> None:
     """A password in a base URL is told in a line that does not hold it, and no run begins with it."""
-    with pytest.raises(UsageError, match="--base-url: .*put the key in the environment") as failed:
+    with pytest.raises(UsageError, match=r"--base-url: .*put the key in the environment") as failed:
         await run(base_url=server.url.replace("http://", "http://user:hunter2@"))
     assert "hunter2" not in str(failed.value)
     assert not server.seen
