@@ -71,6 +71,11 @@ class Approvals:
         """Whether this was asked about a call that has no result yet."""
         return (actor, call_id, about) in self._by_call
 
+    def edited(self, actor: str, call_id: str) -> JsonObject | None:
+        """The arguments a human gave a call that has no result yet, None where nobody changed them."""
+        pending = self._by_call.get((actor, call_id, "call"))
+        return None if pending is None or pending.decision is None else pending.decision.arguments
+
     def was_asked(self, actor: str, call_id: str) -> bool:
         """Whether a question about this call is on record."""
         return (actor, call_id, "call") in self._by_call

@@ -28,6 +28,8 @@ from .record import report_to_json, usage_to_json
 from .report import Report
 from .run import Run
 
+NOT_TAKEN_UP = "interrupted, and not taken up"
+
 
 def check_resumable(state: RunState, id: str) -> None:
     """Raises UsageError for a run with nothing left to do."""
@@ -160,12 +162,11 @@ def abandon(run: Run, parent: str) -> None:
     for actor in reversed(state.subtree(parent)[1:]):
         if actor.report is None and actor.path not in run.taken_up:
             spent = Usage() + actor.usage
-            report = Report(
-                "cancelled", actor.last_text, spent, actor.cost_usd, actor.steps, detail="interrupted, and not taken up"
-            )
+            report = Report("cancelled", actor.last_text, spent, actor.cost_usd, actor.steps, detail=NOT_TAKEN_UP)
             run.taken_up.add(actor.path)
             for call in actor.open_calls:
                 run.approvals.withdraw(actor.path, call.call_id)
+                run.questions.withdraw(actor.path, call.call_id)
                 run.append(
                     ToolFinished(
                         actor=actor.path,

@@ -257,7 +257,8 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
     call, tool = entry.call, entry.tool
     if tool.effects != "once":
         return None
-    match await me.toolbox.outcome(call, entry.arguments):
+    edited = me.run.approvals.edited(me.path, call.id)
+    match await me.toolbox.outcome(call, entry.arguments if edited is None else edited):
         case False:
             return None
         case str() as outcome:

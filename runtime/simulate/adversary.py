@@ -145,7 +145,9 @@ class Adversary:
         parts = list(self._parts(random, request, manner))
         calls = [part for part in parts if isinstance(part, ToolCall)]
         finish: Finish = "tool_calls" if calls else "stop"
-        if random.random() < 0.12:
+        if manner == "rambler":
+            finish = "length"
+        elif random.random() < 0.12:
             finish = random.choice(
                 ("stop", "tool_calls", "length", "content_filter", "refusal", "pause", "context_window")
             )
@@ -171,6 +173,9 @@ class Adversary:
             manner = "worker"
         if manner == "talker":
             yield Text("I will do it now." if random.random() < 0.7 else _prose(random, 20))
+            return
+        if manner == "rambler":
+            yield Text(_prose(random, 5))
             return
         if manner == "quick" or random.random() < 0.1 or (off and random.random() < 0.7):
             yield Text(_prose(random, random.choice((1, 8, 60))))
@@ -214,6 +219,8 @@ class Adversary:
         match name:
             case "act" | "pay" | "note":
                 return {"key": place}
+            case "ask_user":
+                return {"question": f"what of {place}?", "options": random.choice(([], ["yes", "no"]))}
             case "await_agent":
                 known = _STARTED.findall(_heard(request.messages))
                 return {"name": random.choice(known) if known and random.random() < 0.8 else "nobody-1"}

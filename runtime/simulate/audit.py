@@ -17,6 +17,8 @@ from runtime.events import (
     LimitsChanged,
     ModelFinished,
     PermissionDecided,
+    QuestionAnswered,
+    QuestionAsked,
     Record,
     RunFinished,
     RunResumed,
@@ -145,7 +147,9 @@ class Audit:
                 self._calls[event.actor, event.call_id] = self._calls.get((event.actor, event.call_id), 0) + 1
             case ApprovalRequested() as event:
                 self._asked[event.id] = (event.actor, event.call_id)
-            case ApprovalDecided() as event:
+            case QuestionAsked() as event:
+                self._asked[event.id] = (event.actor, event.call_id)
+            case ApprovalDecided() | QuestionAnswered() as event:
                 if event.id in self._decided:
                     raise Fault(f"{event.id} was decided twice")
                 self._decided.add(event.id)

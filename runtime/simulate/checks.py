@@ -11,11 +11,14 @@ from runtime.events import (
     ActorFinished,
     ActorHeld,
     ActorStarted,
+    ApprovalDecided,
+    ApprovalRequested,
     BudgetRefused,
     Event,
     MessageReceived,
     ModelRequested,
     NoteAdded,
+    QuestionAsked,
     Record,
     RunResumed,
     RunWaiting,
@@ -24,7 +27,8 @@ from runtime.events import (
 )
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.budget import Spent
-from runtime.messages import AssistantMessage, UserMessage
+from runtime.messages import AssistantMessage, ToolResults, UserMessage
+from runtime.resume import NOT_TAKEN_UP
 from runtime.run import Run
 
 from .audit import Audit
@@ -46,7 +50,7 @@ def after_life(
     seqs = [record.seq for record in store.records]
     shown = len(people.seqs) if run.suspending else len(seqs)  # a decision may come when all readers are gone
     assert people.seqs == seqs[:shown], f"the stream has a gap or a duplicate: {people.seqs} of {len(seqs)}"
-    pending = sorted(request.id for request in run.approvals.pending)
+    pending = sorted(run.waits_for)
     assert pending == sorted(state.pending), f"open questions: {pending} live, {sorted(state.pending)} on record"
     for path, agent in agents.items():
         _same_history(agent, state.actors[path])
@@ -66,6 +70,8 @@ def after_life(
 def _same_history(agent: Agent, state: ActorState) -> None:
     conversation = agent.history.conversation
     live, replayed = conversation.messages, tuple(state.history)
+    if conversation.open_calls and not state.judged and isinstance(replayed[-1], ToolResults):
+        replayed = replayed[:-1]  # taken up with all its results, and not looked at by the guard before it ended again
     for place, (mine, recorded) in enumerate(zip(live, replayed, strict=False)):
         assert mine == recorded, f"message {place} of {agent.path} is\n  {mine}\nand on record\n  {recorded}"
     assert len(live) == len(replayed), f"{agent.path} has {len(live)} messages, {len(replayed)} on record"
@@ -102,7 +108,8 @@ def at_the_end(world: World, records: Sequence[Record], state: RunState, hands: 
     audit.close()
     assert state.phase == "ended"
     assert not state.pending, f"still asked: {list(state.pending)}"
-    twice = {key: count for key, count in hands.done.items() if count > 1}
+    allowed = _told_to_repeat(records)
+    twice = {key: count for key, count in hands.done.items() if count > 1 + allowed[key]}
     assert not twice, f"took effect more than once: {twice}"
     for actor in state.actors.values():
         checked(actor.history)
@@ -114,6 +121,23 @@ def at_the_end(world: World, records: Sequence[Record], state: RunState, hands: 
     _reports_arrived_once(events, state)
     _last_turns_were_kept(world, events)
     _in_time(world, records)
+
+
+def _told_to_repeat(records: Sequence[Record]) -> Counter[str]:
+    """How often a human said of a call that may have taken effect: run it again. By call, and by its key."""
+    asked: dict[str, ApprovalRequested] = {}
+    told: Counter[str] = Counter()
+    for record in records:
+        match record.event:
+            case ApprovalRequested(about="unclear") as event:
+                asked[event.id] = event
+            case ApprovalDecided(decision="allow", id=id) if id in asked:
+                told[asked[id].call_id] += 1
+                told[asked[id].arguments["key"]] += 1
+                told[asked[id].arguments["key"] + "-edited"] += 1
+            case _:
+                pass
+    return told
 
 
 def _ended_for_a_reason(world: World, actor: ActorState) -> None:
@@ -168,6 +192,8 @@ def _reports_arrived_once(events: Sequence[Event], state: RunState) -> None:
     for actor in state.actors.values():
         if not actor.background or actor.parent is None:
             continue
+        if actor.report is not None and actor.report["detail"] == NOT_TAKEN_UP:
+            continue  # the call that began it was interrupted before it could go on
         count, parent = arrived[actor.path], state.actors[actor.parent]
         assert count <= 1, f"the report of {actor.path} arrived {count} times"
         assert count or parent.status != "completed", f"{parent.path} completed without the report of {actor.path}"
@@ -204,9 +230,8 @@ def _last_turns_were_kept(world: World, events: Sequence[Event]) -> None:
 
 def _in_time(world: World, records: Sequence[Record]) -> None:
     """Where nobody is waited for and the process lives on, no actor outlives a deadline of its own or above it."""
-    if not world.undisturbed or any(
-        isinstance(record.event, RunWaiting | ActorHeld | RunResumed) for record in records
-    ):
+    waits = ApprovalRequested | QuestionAsked | ActorHeld | RunResumed
+    if not world.undisturbed or any(isinstance(record.event, waits) for record in records):
         return
     ends: dict[str, float] = {}
     for record in records:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import trio
 
 from runtime.messages import JsonObject
 from runtime.tools import Output, Tool, ToolContext, ToolError
+from runtime.tools.ask import ask_user
 
 from .world import World
 
@@ -16,7 +18,7 @@ from .world import World
 class Hands:
     """The tools of a world. `done` counts effects by the call's own key, `running` the tools at work now.
 
-    `unclear` are the keys of calls that were begun and not finished when everything was killed.
+    `on_effect` is called where a tool is about to take effect, or just has.
     """
 
     def __init__(self, world: World) -> None:
@@ -24,6 +26,7 @@ class Hands:
         self.done: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
         self.running = 0
+        self.on_effect: Callable[[], None] = lambda: None
 
     def tools(self) -> list[Tool]:
         """Nothing in them leaves the loop: all are async, and none names a path."""
@@ -35,6 +38,7 @@ class Hands:
             self._tool("nap", "Wait a little.", self._nap),
             self._tool("hang", "Wait for ever.", self._hang),
             self._tool("boom", "Fail.", self._boom),
+            ask_user,
             Tool("note", "Write down.", _KEYED, self._note, effects="idempotent", retries=2),
             Tool("act", "Do it.", _KEYED, self._act, effects="once"),
             Tool("pay", "Pay for it.", _KEYED, self._pay, effects="once", check=self._check),
@@ -95,7 +99,7 @@ class Hands:
     async def _act(self, ctx: ToolContext, key: str) -> str:
         random = self._random(ctx)
         await self._work(random)
-        self.done[ctx.call_id] += 1
+        self._take_effect(ctx.call_id, random)
         await self._work(random)
         if random.random() < 0.1:
             raise ToolError("done, and then it broke", transient=True)
@@ -104,9 +108,18 @@ class Hands:
     async def _pay(self, ctx: ToolContext, key: str) -> str:
         random = self._random(ctx)
         await self._work(random)
-        self.done[key] += 1
+        self._take_effect(key, random)
         await self._work(random)
         return f"paid {key}"
+
+    def _take_effect(self, key: str, random: Random) -> None:
+        """The process may die just before it, or just after."""
+        early = random.random() < 0.3
+        if early:
+            self.on_effect()
+        self.done[key] += 1
+        if not early:
+            self.on_effect()
 
     async def _check(self, arguments: JsonObject) -> object:
         key = arguments["key"]

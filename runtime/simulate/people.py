@@ -8,9 +8,9 @@ import trio
 
 from runtime.app import LiveRun
 from runtime.errors import JournalError, UsageError
-from runtime.events import ApprovalRequested, RunWaiting
+from runtime.events import ApprovalRequested, QuestionAsked, RunWaiting
 from runtime.steering import Steering
-from runtime.watch.commands import Approve, Cancel, ChangeLimits, Command, Continue, Deny, Hold, Say
+from runtime.watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Continue, Deny, Hold, Say
 
 from .schedule import Unrest
 from .world import Deed, World
@@ -41,6 +41,8 @@ class People:
             self._nursery.start_soon(self._let_go_on)
         for request in self.live.approvals.pending:
             self._nursery.start_soon(self._decide, request)
+        for question in self.live.questions.pending:
+            self._nursery.start_soon(self._say_what, question)
         async with self.live.stream.subscribe(1) as reader:
             while batch := await reader.batch():
                 for record in batch:
@@ -50,6 +52,8 @@ class People:
                     match record.event:
                         case ApprovalRequested() as request if record.seq > self._life:
                             self._nursery.start_soon(self._decide, request)
+                        case QuestionAsked() as question if record.seq > self._life:
+                            self._nursery.start_soon(self._say_what, question)
                         case RunWaiting() if record.seq > self._life:
                             self._nursery.start_soon(self._lose_patience)
                         case _:
@@ -68,6 +72,12 @@ class People:
         await self._answer(request, random)
         if random.random() < 0.2:
             await self._answer(request, random)  # somebody else, too late
+
+    async def _say_what(self, question: QuestionAsked) -> None:
+        random = self.world.chance("answer", question.actor, question.call_id)
+        if random.random() >= self.world.silence:
+            await self._pause(random)
+            await self._tell(Answer(id=question.id, text=random.choice(("1", "NO", "ask me later")), by="ada"))
 
     async def _answer(self, request: ApprovalRequested, random: Random) -> None:
         chance = random.random()
@@ -89,9 +99,15 @@ class People:
         await trio.sleep(100 * HOUR)
         if self.live.run.waiting:
             random = self.world.chance("patience", self.live.run.journal.last_seq)
-            for request in self.live.approvals.pending:
+            waits: list[Command] = [
+                Deny(id=request.id, why="nobody", by="eve") for request in self.live.approvals.pending
+            ]
+            asks: list[Command] = [
+                Answer(id=question.id, text="whatever", by="eve") for question in self.live.questions.pending
+            ]
+            for command in (*waits, *asks):
                 if random.random() < 0.5:
-                    await self._tell(Deny(id=request.id, why="nobody answered", by="eve"))
+                    await self._tell(command)
                 else:
                     await self._tell(Cancel(by="eve"))
                     return

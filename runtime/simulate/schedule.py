@@ -16,7 +16,7 @@ _SCHEDULER: Any = importlib.import_module("trio._core._run")
 
 
 class Unrest(Instrument):
-    """Holds back tasks that could run, now and then, by chance; counts steps.
+    """Holds back tasks that could run, now and then, by chance; counts steps. Only for a clock that jumps.
 
     `at(step, act)` calls `act` once before that step of the scheduler. After `most` steps `worn_out` is called, once.
     """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -14,7 +16,7 @@ from actors.testing import living_tasks
 from runtime.agent import Agent
 from runtime.app import LiveRun, Plan, Resumption, open_run
 from runtime.errors import ElencoError, JournalError, first_of
-from runtime.events import ApprovalDecided, CancelRequested, Record, RunFinished
+from runtime.events import ApprovalDecided, CancelRequested, QuestionAnswered, Record, RunFinished
 from runtime.journal.memory import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.journal.state import RunState
@@ -110,6 +112,17 @@ def _why(error: BaseException) -> str:
     return _why(inside[0]) if inside else f"{type(error).__name__}: {error}"
 
 
+def _at_call(number: int, act: Callable[[], None]) -> Callable[[], None]:
+    """What does something once: when it is called for the `number`-th time."""
+    calls = itertools.count(1)
+
+    def called() -> None:
+        if next(calls) == number:
+            act()
+
+    return called
+
+
 def _in_memory(results: ResultStore) -> ResultStore:
     """The same long results in a store that goes to no disk: that takes a thread."""
     kept = ResultStore()
@@ -162,7 +175,8 @@ class Play:
                 return
             if state.started is not None:
                 check_resumable(state, "sim")
-                resumption = Resumption(state, limits_after(state, changes), changes)
+                limits = limits_after(state, changes)
+                resumption = Resumption(state, limits, changes, confirm_unknown=self.world.confirm)
             else:
                 records = ()
             life = await self._life(number, self._plan(folder), records, resumption)
@@ -192,6 +206,7 @@ class Play:
             providers={"sim": self.model},
             price=world.price,
             tools=self.hands.tools(),
+            humans=world.humans,
         )
 
     async def _life(self, number: int, plan: Plan, records: tuple[Record, ...], resumption: Resumption | None) -> Life:
@@ -215,6 +230,8 @@ class Play:
 
                 if accident is not None and accident.kind == "kill":
                     self.unrest.at(self.unrest.steps + accident.at, kill)
+                if accident is not None and accident.kind == "effect":
+                    self.hands.on_effect = _at_call(accident.at, kill)
                 async with open_run(plan, store, "sim", resumption=resumption) as live:
                     live.run.chance = world.chance("jitter", number)
                     live.run.results = _in_memory(live.run.results)
@@ -232,6 +249,7 @@ class Play:
                 around.cancel_scope.cancel()
         except* ElencoError as group:
             broken = broken or first_of(group, ElencoError)
+        self.hands.on_effect = lambda: None
         store.flush()  # as a journal does when it is closed
         if attended is not None:
             self.told |= attended.people.told
@@ -282,6 +300,9 @@ class Play:
             if random.random() < 0.7 or number > 3:
                 decision = random.choice(("allow", "allow", "deny"))
                 journal.append(ApprovalDecided(actor=request.actor, id=request.id, decision=decision, by="ada"))
+        for question in state.pending_questions:
+            if random.random() < 0.7 or number > 3:
+                journal.append(QuestionAnswered(actor=question.actor, id=question.id, answer="yes", by="ada"))
         if number > 4:
             journal.append(CancelRequested(actor=state.root, by="ada"))
         return journal.records

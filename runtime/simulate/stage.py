@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runtime.app import Plan
 from runtime.cast import Cast, Member
+from runtime.config import Humans
 from runtime.definitions import Definition
 from runtime.hiring import limits_of
 from runtime.known import ModelFlags
@@ -30,6 +31,7 @@ def staged(
     price: Price | None = None,
     tools: Iterable[Tool] = (),
     environment: Mapping[str, str] | None = None,
+    humans: Humans | None = None,
 ) -> Plan:
     """The plan of a run whose root is the agent the options name; `price` is that of every model.
 
@@ -50,4 +52,5 @@ def staged(
         rules=parse_permissions(options.allow, options.ask, options.deny, origin="flag"),
         tools={tool.name: tool for tool in tools},
         workspace=Workspace(options.workspace),
+        humans=humans or Humans(),
     )

@@ -26,6 +26,7 @@ from runtime.events import (
     ModelFinished,
     ModelRetried,
     ModelWithdrawn,
+    QuestionAsked,
     Record,
     RunResumed,
     RunWaiting,
@@ -37,6 +38,7 @@ from runtime.events import (
 _COUNTED: dict[type[Event], str] = {
     ActorStarted: "actors",
     ApprovalRequested: "questions",
+    QuestionAsked: "questions of agents",
     ApprovalDecided: "decisions",
     BudgetRefused: "refusals",
     BudgetOverrun: "overruns",

@@ -7,30 +7,36 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from runtime.config import Humans
 from runtime.definitions import Caps, Definition, Permissions
 from runtime.limits.limits import Limits
 from runtime.limits.price import Price
 
 Counts: TypeAlias = Literal["honest", "exact", "missing", "wrong", "lying"]
 """What the model's usage is worth: at most what was reserved (the first three), off by 0.5x to 2x, over its cap."""
+AccidentKind: TypeAlias = Literal["append", "barrier", "kill", "effect"]
 DeedKind: TypeAlias = Literal["say", "interrupt", "cancel", "cancel run", "hold", "limits"]
-Manner: TypeAlias = Literal["worker", "looper", "cycler", "boss", "talker", "mute", "quick"]
+Manner: TypeAlias = Literal["worker", "looper", "cycler", "boss", "talker", "rambler", "mute", "quick"]
 
 NAMES = ("lead", "alpha", "beta", "gamma")
-TOOLS = ("wall", "look", "watch", "note", "act", "pay", "flood", "nap", "hang", "boom")
+TOOLS = ("wall", "look", "watch", "note", "act", "pay", "flood", "ask_user", "nap", "hang", "boom")
 PRICE = Price(3.0, 15.0, 0.3, 3.75)
-LEADING: tuple[Manner, ...] = ("worker", "worker", "boss", "boss", "boss", "looper", "cycler")
-FOLLOWING: tuple[Manner, ...] = ("worker", "worker", "worker", "boss", "looper", "cycler", "talker", "mute", "quick")
+LEADING: tuple[Manner, ...] = ("worker", "worker", "boss", "boss", "boss", "looper", "looper", "cycler")
+FOLLOWING: tuple[Manner, ...] = (
+    *("worker", "worker", "worker", "boss", "looper", "looper", "cycler"),
+    *("talker", "rambler", "mute", "quick"),
+)
 
 
 @attrs.frozen
 class Accident:
-    """How a life of the process ends early: the store fails at its n-th call, or everything is killed at a step.
+    """How a life of the process ends early: the store fails at its n-th call, or everything is killed, at a step of the
+    scheduler or as a tool takes effect for the n-th time.
 
     `extra` is how many records that were not durable yet are found there all the same.
     """
 
-    kind: Literal["append", "barrier", "kill"]
+    kind: AccidentKind
     at: int
     extra: int
 
@@ -66,6 +72,8 @@ class World:
     chants: float
     answers: Literal["soon", "late", "mixed"]
     silence: float
+    humans: Humans
+    confirm: bool
     accidents: tuple[Accident, ...]
     deeds: tuple[Deed, ...]
     unrest: float
@@ -114,6 +122,11 @@ def draw(seed: int) -> World:
         chants=0.15 if not patient and often() < 0.15 else 0.0,
         answers="late" if patient else random.choice(("soon", "late", "mixed")),
         silence=random.choice((0.0, 0.0, 0.3)),
+        humans=Humans(
+            timeout=random.choice((60.0, 90_000.0)) if often() < 0.2 else None,
+            answer="as you like" if often() < 0.2 else None,
+        ),
+        confirm=often() < 0.3,
         accidents=tuple(_accident(random) for _ in range(random.choice((1, 1, 2, 3)))) if often() < 0.4 else (),
         deeds=tuple(_deed(random, patient) for _ in range(random.randint(1, 4))) if people else (),
         unrest=random.choice((0.0, 0.2, 0.5)),
@@ -186,8 +199,8 @@ def _agent(random: Random, name: str, names: tuple[str, ...], manner: Manner, pa
 
 
 def _accident(random: Random) -> Accident:
-    kind: Literal["append", "barrier", "kill"] = random.choice(("append", "barrier", "kill"))
-    most = {"append": 120, "barrier": 25, "kill": 900}[kind]
+    kind: AccidentKind = random.choice(("append", "barrier", "kill", "effect"))
+    most = {"append": 120, "barrier": 25, "kill": 900, "effect": 5}[kind]
     return Accident(kind, 1 + int(most * random.random() ** 2), random.choice((0, 0, 1, 3, 100)))
 
 

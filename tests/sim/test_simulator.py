@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 
-import attrs
 import pytest
 import trio
 from trio.testing import MockClock
 
 from runtime.simulate import Broken, Tally, simulate
-from runtime.simulate.adversary import Adversary
 from runtime.simulate.schedule import Unrest, seeded
 from runtime.simulate.simulation import Play
 from runtime.simulate.world import draw
@@ -57,17 +56,15 @@ def test_every_world_ends_inside_its_limits() -> None:
     assert not missed, f"the adversary never reached: {', '.join(missed)}"
 
 
-def records_of(seed: int, tmp_path: os.PathLike[str]) -> list[str]:
-    from pathlib import Path
-
+def records_of(seed: int, folder: Path) -> list[str]:
     play = Play(draw(seed), Tally())
     with seeded(seed):
-        trio.run(play.run, Path(tmp_path), clock=MockClock(autojump_threshold=0), instruments=[play.unrest])
+        trio.run(play.run, folder, clock=MockClock(autojump_threshold=0), instruments=[play.unrest])
     return [str(record) for record in play.records]
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
-def test_a_seed_gives_the_same_run_again(seed: int, tmp_path: os.PathLike[str]) -> None:
+def test_a_seed_gives_the_same_run_again(seed: int, tmp_path: Path) -> None:
     """The same seed gives the same record, event by event, so that a fault can be looked at."""
     assert records_of(seed, tmp_path) == records_of(seed, tmp_path)
 
@@ -75,13 +72,12 @@ def test_a_seed_gives_the_same_run_again(seed: int, tmp_path: os.PathLike[str]) 
 def test_a_seed_that_breaks_says_how_to_play_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken promise is told with the command that shows it again."""
 
-    async def never(*_: object) -> None:
-        await trio.sleep_forever()
+    def unhappy(*_: object) -> None:
+        raise AssertionError("never content")
 
-    monkeypatch.setattr(Adversary, "complete", never)
-    world = attrs.evolve(draw(1), limits=attrs.evolve(draw(1).limits, timeout=None))
-    with pytest.raises(Broken, match=r"python -m bench\.simulate --seed 1"):
-        simulate(1, world=attrs.evolve(world, accidents=(), deeds=()))
+    monkeypatch.setattr("runtime.simulate.simulation.at_the_end", unhappy)
+    with pytest.raises(Broken, match=r"never content\n  python -m bench\.simulate --seed 1"):
+        simulate(1)
 
 
 def test_unrest_changes_the_order_and_loses_nobody() -> None:
@@ -102,7 +98,7 @@ def test_unrest_changes_the_order_and_loses_nobody() -> None:
 
         unrest = Unrest(random.Random(seed), 0.5, 10_000, lambda: None)
         with seeded(seed):
-            trio.run(main, instruments=[unrest])
+            trio.run(main, clock=MockClock(autojump_threshold=0), instruments=[unrest])
         return done
 
     orders = {tuple(order(seed)) for seed in range(6)}
