@@ -47,7 +47,7 @@ CORNERS = (
 
 
 def test_every_world_ends_inside_its_limits() -> None:
-    """In two thousand worlds the run ends and every promise holds; the full run takes ten thousand never seen before."""
+    """In two thousand worlds the run ends and every promise holds; the full run takes ten thousand new ones."""
     tally = Tally()
     first, count = (random.randrange(1 << 40), 5 * SEEDS) if os.environ.get("ELENCO_FULL") else (0, SEEDS)
     for seed in range(first, first + count):
