@@ -345,6 +345,7 @@ class Agent(Actor[Assignment, Report]):
             ask=lambda text, options: ask_human(self, id, text, options),
             may_fetch=self.permits.may_fetch,
             may_fetch_private=self.permits.may_fetch_private,
+            reaper=run.reaper,
         )
 
     def _retried(self, call: ToolCall, attempt: int, wait: float, message: str) -> None:

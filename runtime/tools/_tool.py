@@ -20,6 +20,7 @@ from .memory import Memory
 if TYPE_CHECKING:
     from runtime.policy.paths import Workspace
     from runtime.policy.subjects import Subject
+    from runtime.reaper import Reaper
 
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
@@ -107,7 +108,8 @@ class ToolContext:
     relative to the workspace whether a tool that looks at many files may look at this one. `memory` is the actor's own,
     kept between calls. `original` gives what a file held when the run began. `ask` waits for a human's answer to a
     question with options to choose from. `may_fetch` tells whether rules let this host be asked without a question,
-    `may_fetch_private` whether they name it, so that it may be one of a private network.
+    `may_fetch_private` whether they name it, so that it may be one of a private network. `reaper` starts processes that
+    end with their call; it is for async tools, in a run alone.
     """
 
     workspace: Workspace
@@ -122,6 +124,7 @@ class ToolContext:
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
     may_fetch: Callable[[str], bool] = _any_public
     may_fetch_private: Callable[[str], bool] = _no_private
+    reaper: Reaper | None = None
 
 
 Preview: TypeAlias = Callable[[ToolContext, JsonObject], str]
