@@ -19,7 +19,7 @@ def shell(lines: Iterable[str], out: TextIO) -> int:
             continue
         try:
             case = json.loads(text)
-            answer = {"id": case["id"], **_decide(case["command"], case.get("rules") or {})}
+            answer = {"id": case["id"], **_decide(_text(case["command"]), case.get("rules") or {})}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             print(f"error: line {number} is no shell case: {type(error).__name__}: {error}", file=sys.stderr)
             return 2
@@ -41,5 +41,19 @@ def _decide(command: str, rules: Any) -> dict[str, Any]:
     }
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"the command is no text: {value!r}")
+    return value
+
+
 def _rules(given: Iterable[str]) -> tuple[Words, ...]:
-    return tuple(words for rule in given if (words := tuple(shlex.split(rule))))
+    return tuple(words for rule in given if (words := _words(rule)))
+
+
+def _words(rule: str) -> Words:
+    """A rule's words; quotes group them as in a shell, unless they do not match."""
+    try:
+        return tuple(shlex.split(rule))
+    except ValueError:
+        return tuple(rule.split())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from .behind import Behind, Words, name_of
+from .grammar import SENSITIVE
 from .words import Word, literal
 
 _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[(?![\w@*]*\])")
@@ -13,13 +14,11 @@ _DECLARES = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _READS = frozenset({"read", "mapfile", "readarray", "getopts"})
 
 
-def look_for_eval(words: Words, behind: Behind) -> bool:
-    """Find what a builtin reads as commands; whether the command is such a builtin."""
+def look_for_eval(words: Words, behind: Behind) -> None:
+    """Find what a builtin reads as commands."""
     look = _LOOK.get(name_of(words))
-    if look is None:
-        return False
-    look(words, behind)
-    return True
+    if look is not None:
+        look(words, behind)
 
 
 def gives_values(words: Words) -> bool:
@@ -111,8 +110,6 @@ def _names(words: Words, behind: Behind) -> None:
 
 def _read(words: Words, behind: Behind) -> None:
     _names(words, behind)
-    from .grammar import SENSITIVE
-
     for word in words[1:]:
         if not word.static or SENSITIVE.fullmatch(word.text.removeprefix("-v").removeprefix("-a")):
             behind.notes.append(f"{name_of(words)} sets {word.text}")

@@ -34,9 +34,10 @@ _FORMATS = re.compile(
 def escapes(words: Sequence[Word]) -> tuple[Escape, ...]:
     """Every such argument of a command."""
     name = name_of(words)
-    special = _SPECIAL.get(name)
-    if special is not None:
-        return tuple(Escape(at, _value(words, at)) for at in special(words))
+    if name == "git":
+        return tuple(Escape(at, _value(words, at)) for at in git.dangers(words))
+    if name in ("sed", "gsed"):
+        return tuple(Escape(at, sed.executed(words[at].text)) for at in sed.dangers(words))
     risks = COMMANDS.get(name, ANYWHERE)
     by_subcommand = SUBCOMMANDS.get(name)
     if by_subcommand is not None:
@@ -47,13 +48,15 @@ def escapes(words: Sequence[Word]) -> tuple[Escape, ...]:
 
 def has_options_to_escape(name: str) -> bool:
     """Whether an argument that is not known yet could be one of these."""
-    return name in COMMANDS or name in _SPECIAL or name in SUBCOMMANDS or name in _OPERANDS
+    return name in COMMANDS or name in _OPERANDS or name in ("git", "sed", "gsed")
 
 
 def _options(words: Sequence[Word], risks: Risks) -> list[Escape]:
     found: list[Escape] = []
     for at, word in enumerate(words[1:], 1):
         text = word.text
+        if word.glob and risks is not ANYWHERE and not text.strip("*?"):
+            found.append(Escape(at))
         if text in risks.operands or any(text.startswith(mark) for mark in risks.starts):
             found.append(Escape(at, text.partition("=")[2]))
         if not text.startswith("-") or text in ("-", "--"):
@@ -67,7 +70,7 @@ def _options(words: Sequence[Word], risks: Risks) -> list[Escape]:
             name, equals, value = text.partition("=")
             value = value if equals else _value(words, at)
             if not _is_harmless(name.lstrip("-"), value, risks):
-                found.append(Escape(at, value))
+                found.append(Escape(at, "" if name.lstrip("-") in OUTPUTS else value))
         elif not text.startswith("--"):
             found.extend(_letters(words, at, risks))
     return found
@@ -87,7 +90,9 @@ def _letters(words: Sequence[Word], at: int, risks: Risks) -> list[Escape]:
     for place, letter in enumerate(text[1:], 2):
         if letter in risks.letters:
             value = text[place:] or _value(words, at)
-            return [] if _is_harmless(letter, value, risks) else [Escape(at, value)]
+            if _is_harmless(letter, value, risks):
+                return []
+            return [Escape(at, "" if letter in OUTPUTS and letter not in risks.only else value)]
         if letter in risks.values:
             break
     return []
@@ -138,11 +143,6 @@ def _operand_that_sets(words: Sequence[Word]) -> list[int]:
     return found
 
 
-def _find_starts(words: Sequence[Word]) -> list[int]:
-    """An unquoted expansion among find's words could be an action."""
-    return [at for at, word in enumerate(words[1:], 1) if not word.static and '"' not in word.raw and at > 1]
-
-
 def _tar(words: Sequence[Word]) -> list[int]:
     """Letters without a dash, and an archive on another host."""
     found: list[int] = []
@@ -181,11 +181,6 @@ def _make(words: Sequence[Word]) -> list[int]:
     return [at for at, word in enumerate(words[1:], 1) if re.match(r"[A-Za-z_][\w.-]*[:?+!]*=", word.text)]
 
 
-_SPECIAL: dict[str, Callable[[Sequence[Word]], list[int]]] = {
-    "git": git.dangers,
-    "sed": sed.dangers,
-    "gsed": sed.dangers,
-}
 _OPERANDS: dict[str, Callable[[Sequence[Word]], list[int]]] = {
     "uniq": _second_operand("fswN"),
     "guniq": _second_operand("fswN"),
@@ -193,7 +188,6 @@ _OPERANDS: dict[str, Callable[[Sequence[Word]], list[int]]] = {
     "xxd": _second_operand("cglosnR"),
     "date": _operand_that_sets,
     "hostname": _operand_that_sets,
-    "find": _find_starts,
     "tar": _tar,
     "bsdtar": _tar,
     "gtar": _tar,

@@ -9,6 +9,7 @@ from .lexer import Lexer
 from .words import Piece, PieceKind
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORD_AFTER = re.compile(r"[ \t\n]+[\w$`'\"]")
 _NUMBER = re.compile(r"[0-9][A-Za-z0-9_#@.]*")
 _SPECIAL = frozenset("@*#?-$!0123456789")
 _ARITHMETIC = frozenset(" \t\n+-*/%<>=!&|^~?:,")
@@ -183,6 +184,8 @@ class Expansions(Lexer):
             elif found := _NAME.match(self.text, self.at):
                 self.found.numbers.add(found[0])
                 self.at = found.end()
+                if _WORD_AFTER.match(self.text, self.at):
+                    raise NotUnderstood("commands where arithmetic is expected")
             elif found := _NUMBER.match(self.text, self.at):
                 self.at = found.end()
             elif char and char in _ARITHMETIC:

@@ -79,12 +79,6 @@ def dangers(words: Sequence[Word]) -> list[int]:
     return found
 
 
-def without_globals(words: Sequence[Word]) -> Sequence[Word]:
-    """`git -C dir push` as `git push`: what a deny rule means."""
-    _, at = _globals(words)
-    return [words[0], *words[at:]]
-
-
 def _globals(words: Sequence[Word]) -> tuple[list[int], int]:
     found: list[int] = []
     at = 1

@@ -22,8 +22,6 @@ _SHELL_FLAGS = names(
     " --no-config --private --no-rcs --emacs --vi"
 )
 _SHELL_STOPS = frozenset({"--version", "--help", "--dump-strings", "--dump-po-strings"})
-
-
 _ALWAYS = frozenset({"ed", "gdb", "lldb", "at", "batch"})
 _EVALUATING = frozenset({"eval", "repl"})
 _DATABASES = frozenset({"sqlite3", "sqlite", "duckdb", "psql", "mysql", "mariadb", "redis-cli"})
@@ -37,29 +35,26 @@ _DATABASE_ESCAPE = re.compile(
 _DATABASE_FILE = re.compile(r"-(?:f|init|cmd|-file|-init|o|L|-output|-log-file|-tee|-pager|-eval|-rcfile)")
 _DATABASE_TEXT = re.compile(r"-(?:c|e|-command|-execute|l|-list|V|-version|-help)")
 _LEAD = re.compile(r"\s*(?:\.(?:shell|system)|\\!|system|!)\s*")
-_TIMEIT = frozenset({"timeit", "pdb", "trace", "cProfile", "profile", "code", "asyncio", "IPython", "idlelib"})
+_MODULE = re.compile(r"-[bBdEhiIOPqRsStuvVx]*m(.*)", re.DOTALL)
+_RUN_CODE = names("timeit pdb trace cProfile profile code asyncio IPython idlelib runpy")
 _STANDARD_INPUT = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/(?:self|\d+)/fd/\d+")
 _VERSION = re.compile(r"[0-9.]+t?\Z")
 
 
-def look_for_code(words: Words, behind: Behind) -> bool:
-    """Find program text a command is given; whether the command is an interpreter."""
+def look_for_code(words: Words, behind: Behind) -> None:
+    """Find program text a command is given."""
     name = name_of(words)
     base = _VERSION.sub("", name).rstrip("-")
     if name in _SHELLS or base in _SHELLS:
         _shell(words, behind)
     elif name in INTERPRETERS or base in INTERPRETERS:
-        _interpreter(
-            words, behind, INTERPRETERS.get(name) or INTERPRETERS[base], name if name in INTERPRETERS else base
-        )
+        known = name if name in INTERPRETERS else base
+        _interpreter(words, behind, INTERPRETERS[known], known)
     elif name in ("awk", "gawk", "mawk", "nawk", "original-awk"):
         if awk.runs_something(words):
             behind.flags.add("interpreter_inline")
     elif name in _DATABASES:
         _database(words, behind)
-    else:
-        return False
-    return True
 
 
 def _shell(words: Words, behind: Behind) -> None:
@@ -147,8 +142,11 @@ def _interpreter(words: Words, behind: Behind, known: Interpreter, name: str) ->
             if code:
                 _inline(behind, words)
                 return
-            if known is PYTHON and text.startswith("-m"):
-                _module(words, at, behind)
+            module = _MODULE.match(text) if known is PYTHON else None
+            if module is not None:
+                name = module[1] or (words[at + 1].text if at + 1 < len(words) else "")
+                if name.split(".")[0] in _RUN_CODE or not name:
+                    _inline(behind, words)
                 return
             loose = loose or not sure
             at += skip
@@ -192,14 +190,6 @@ def _option(word: Word, known: Interpreter) -> tuple[bool, int, bool]:
         if letter not in known.flags:
             return False, 0, False
     return False, 0, True
-
-
-def _module(words: Words, at: int, behind: Behind) -> None:
-    """`python -m NAME`: a module runs by prefix, but for those that take program text."""
-    text = words[at].text
-    name = text[2:] or (words[at + 1].text if at + 1 < len(words) else "")
-    if name.split(".")[0] in _TIMEIT or not name:
-        _inline(behind, words)
 
 
 def _database(words: Words, behind: Behind) -> None:

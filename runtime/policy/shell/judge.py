@@ -20,6 +20,8 @@ from . import git
 from .line import Executed, Line, read_line, reasons
 from .readonly import changes_nothing
 
+LONGEST_PATTERN = 200
+
 _TOOLS_WITH_GLOBALS: dict[str, frozenset[str]] = {
     name: frozenset(values.split())
     for name, values in {
@@ -142,19 +144,22 @@ def _touched(line: Line, rules: Sequence[Words]) -> Words | None:
     for each in line.executed:
         for argv in _forms(each.argv):
             for rule in rules:
-                if each.words[0].glob and fnmatchcase(rule[0], argv[0]):
+                if each.words[0].glob and _may_become(argv[0], rule[0]):
                     return rule
                 if (rule[0] == "*" or rule[0] == argv[0]) and _matches(rule, argv):
                     return rule
     for text in line.unread:
-        found = [word.rpartition("/")[2] for word in _SPLIT.split(text) if word]
-        for rule in rules:
-            if _occurs(_fixed(rule), found):
-                return rule
+        for spelled in (text, _QUOTING.sub("", text)):
+            found = [word.rpartition("/")[2] for word in _BETWEEN.split(spelled) if word]
+            for rule in rules:
+                if _occurs(_fixed(rule), found):
+                    return rule
     return None
 
 
-_SPLIT = re.compile(r"[\s;|&()<>{}`\"'$=\\,]+")
+# Where words of a text may end that nobody could read, with its quotes and as if they were not there.
+_BETWEEN = re.compile(r"[\s;|&()<>{}`\"'$=\\,]+")
+_QUOTING = re.compile(r"\\\n|[\\\"']")
 
 
 def _occurs(fixed: Words, found: Sequence[str]) -> bool:
@@ -194,6 +199,11 @@ def _might_match(rule: Words, each: Executed) -> bool:
         text = word.text.rpartition("/")[2] if at == 0 else word.text
         if not word.static:
             return True
-        if text != wanted and not (word.glob and fnmatchcase(wanted, text)):
+        if text != wanted and not (word.glob and _may_become(text, wanted)):
             return False
     return each.open and len(each.words) < len(rule)
+
+
+def _may_become(pattern: str, wanted: str) -> bool:
+    """Whether a file name pattern may give a word; one that nobody would write is taken to."""
+    return len(pattern) > LONGEST_PATTERN or fnmatchcase(wanted, pattern)

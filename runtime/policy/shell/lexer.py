@@ -20,6 +20,7 @@ _PLAIN_RUN = re.compile(r"[A-Za-z0-9_./=,:%@+~^\[\]{}*?!\u0080-\U0010ffff-]+")
 _QUOTED_RUN = re.compile(r"[^\\$`\"}<>']+")
 _BACKTICKS = re.compile(r"`([^`\\]*(?:\\.[^`\\]*)*)`", re.DOTALL)
 _ANSI = re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
+_COMMENT = re.compile(r"(?:^|[\s;|&(])#[^\n]*")
 _SUBSCRIPTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -169,8 +170,8 @@ class Lexer(Characters):
         self.at = found.end()
         self.found.flag("substitution")
         body = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", found[1])
-        if re.search(r"(?:^|[\s;|&(])#", body):
-            raise NotUnderstood("a comment between backticks")
+        if any("`" in comment[0] or comment.end() == len(body) for comment in _COMMENT.finditer(body)):
+            raise NotUnderstood("a comment before a backtick")
         if odd and '\\"' in found[1]:
             raise NotUnderstood("an escaped double quote between backticks")
         self.reread(body)

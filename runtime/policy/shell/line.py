@@ -8,7 +8,7 @@ from functools import lru_cache
 import attrs
 
 from . import builtins, interpreters, wrappers
-from .behind import Behind, Inner, Words, name_of
+from .behind import MOST_GUESSES, Behind, Inner, Words, name_of
 from .braces import TooManyWords, expanded
 from .escapes import Escape, escapes, has_options_to_escape
 from .found import Flag, Found, NotUnderstood
@@ -80,6 +80,7 @@ class _Reader:
         self.feeds = False
         self.values: dict[str, list[str]] = {}
         self.texts: list[str] = []
+        self.heads: list[Words] = []
         self.numbers: set[str] = set()
         self.worded: set[str] = set()
         self.gives = False
@@ -98,12 +99,11 @@ class _Reader:
         self._found(found, 0, outer=True)
         self._arithmetic()
         self._fed()
+        self._named()
         return Line(tuple(self.executed), tuple(self.flags), tuple(found.writes), tuple(self.notes), tuple(self.unread))
 
     def _found(self, found: Found, depth: int, *, outer: bool = False, certain: bool = True) -> None:
-        for name, values in found.values.items():
-            self.values.setdefault(name, []).extend(values)
-        self.texts += found.texts
+        self._remember(found)
         self.gives = self.gives or found.gives
         for note in found.notes:
             self._note(note)
@@ -115,6 +115,11 @@ class _Reader:
         self._guess(found.guesses, depth)
         self.numbers |= found.numbers
         self.worded |= found.worded
+
+    def _remember(self, found: Found) -> None:
+        for name, values in found.values.items():
+            self.values.setdefault(name, []).extend(values)
+        self.texts += found.texts
 
     def _command(
         self, inner: Inner, depth: int, *, outer: bool = False, certain: bool = True, wrapper: Sequence[str] = ()
@@ -193,6 +198,7 @@ class _Reader:
             except NotUnderstood:
                 self.unread.append(text)
                 continue
+            self._remember(found)
             for command in found.commands:
                 self._command(Inner(command.words), depth + 1, certain=False)
 
@@ -203,15 +209,20 @@ class _Reader:
         return parse(text, depth + 1)
 
     def _fed(self) -> None:
-        """What is fed to a shell's standard input: here-documents, here-strings, and what echo and printf say."""
-        if not self.feeds:
-            return
-        said = [
-            " ".join(each.argv[1:]).replace("\\n", "\n")
-            for each in list(self.executed)
-            if name_of(each.words) in ("echo", "printf")
-        ]
-        self._guess([*self.texts, *said], 1)
+        """What is fed to a shell's standard input: here-documents, here-strings, and what echo and printf say.
+
+        What is found there may feed a shell in turn.
+        """
+        seen = 0
+        for depth in range(1, DEEPEST):
+            new = self.executed[seen:]
+            seen = len(self.executed)
+            said = [" ".join(each.argv[1:]) for each in new if name_of(each.words) in ("echo", "printf")]
+            fed = [*self.texts, *(text.replace("\\n", "\n") for text in said)]
+            self.texts = []
+            if not (self.feeds and fed):
+                return
+            self._guess(fed, depth)
 
     def _arithmetic(self) -> None:
         """What a variable was given: arithmetic would run it as text, and an option may come from it."""
@@ -233,8 +244,13 @@ class _Reader:
         if certain:
             self._note("a command name that is known only at run time")
         self.unread.append(" ".join(word.text for word in words))
-        for argv in guessed(words, self.values):
-            self.executed.append(Executed(argv, tuple(word.text for word in argv), certain=False))
+        self.heads.append(words)
+
+    def _named(self) -> None:
+        """What the names known only at run time may be, as far as the line gives values to their variables."""
+        for words in self.heads[:MOST_GUESSES]:
+            for argv in guessed(words, self.values):
+                self.executed.append(Executed(argv, tuple(word.text for word in argv), certain=False))
 
     def _expanded(self, words: Words) -> Words:
         found: list[Word] = []

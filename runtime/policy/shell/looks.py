@@ -19,7 +19,7 @@ def _env(words: Words, behind: Behind) -> None:
         " list-signal-handling help version",
         assigns=True,
     )
-    given = [word for word in words if word.text != "-"]
+    given = (words[0], *words[2:]) if len(words) > 1 and words[1].text == "-" else words
     found = split(given, options)
     if found.assigned:
         behind.flags.add("env_wrapper")

@@ -54,9 +54,9 @@ _NODE_PACKAGES = Risks(
     shortened=False,
 )
 _GO = Risks(
+    "C",
     "",
-    "",
-    words="exec toolexec vettool overlay modfile c w u modcacherw",
+    words="exec toolexec vettool overlay modfile modcacherw",
     starts=("-ldflags=-ext", "-ldflags=-link", "-gccgoflags", "--gccgoflags"),
 )
 
@@ -118,7 +118,7 @@ COMMANDS: dict[str, Risks] = {
         fine="dry-run",
     ),
     "go": _GO,
-    "cargo": Risks("Z", "pjF", "config manifest-path target-dir fix artifact-dir out-dir", words="c", starts=("+",)),
+    "cargo": Risks("Z", "pjF", "config manifest-path target-dir fix artifact-dir out-dir", starts=("+",)),
     "npm": _NODE_PACKAGES,
     "pnpm": _NODE_PACKAGES,
     "yarn": _NODE_PACKAGES,

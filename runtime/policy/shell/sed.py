@@ -48,6 +48,12 @@ def dangers(words: Sequence[Word]) -> list[int]:
     return found
 
 
+def executed(script: str) -> str:
+    """The command that an `e` in a script runs, as far as it can be seen; "" if there is none."""
+    found = re.search(r"(?:^|[\s;{}\d$/])e\s+(\S[^\n]*)", script)
+    return found[1] if found else ""
+
+
 def _script(word: Word) -> str:
     text = word.text
     return re.sub(r"\A(?:-e|-[nrEsuz]+e|--expression=)", "", text) if text.startswith("-") else text

@@ -7,7 +7,7 @@ from itertools import islice, product
 
 from .words import Piece, Word, literal
 
-MOST = 32
+MOST = 16
 _BLANKS = {"IFS": [" "]}
 
 

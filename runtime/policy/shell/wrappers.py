@@ -8,8 +8,8 @@ from .options import Options, split
 from .wrapping import LOADER, RUNNER_OPERANDS, RUNNER_OPTIONS, RUNNERS, WRAPPERS
 
 
-def look_through(words: Words, behind: Behind) -> bool:
-    """Find what a wrapper runs; whether the command is one."""
+def look_through(words: Words, behind: Behind) -> None:
+    """Find what a wrapper runs."""
     name = name_of(words)
     special = SPECIAL.get(name)
     if special is not None:
@@ -19,10 +19,7 @@ def look_through(words: Words, behind: Behind) -> bool:
     elif LOADER.match(name):
         _ordinary(words, behind, Options(values="l", any_long=True))
     elif name in RUNNERS:
-        return _runner(words, behind)
-    else:
-        return False
-    return True
+        _runner(words, behind)
 
 
 def is_wrapper(name: str) -> bool:
@@ -63,7 +60,7 @@ def _ordinary(words: Words, behind: Behind, options: Options) -> None:
         behind.runs(words[found.rest :])
 
 
-def _runner(words: Words, behind: Behind) -> bool:
+def _runner(words: Words, behind: Behind) -> None:
     name = name_of(words)
     for lead in RUNNERS[name]:
         count = len(lead.split())
@@ -82,5 +79,4 @@ def _runner(words: Words, behind: Behind) -> bool:
         elif found.rest < len(words) and not found.stopped:
             behind.named = True
             behind.runs(words[found.rest :])
-        return True
-    return False
+        return
