@@ -33,25 +33,18 @@ class NotUnderstood(ValueError):
     """The line is no shell this parser knows for certain; the message says why."""
 
 
-@attrs.frozen
-class Simple:
-    """One simple command with at least one word, as written: before brace expansion, without its redirections."""
-
-    words: tuple[Word, ...]
-    source: str
-
-
 @attrs.define
 class Found:
     """Filled by one parse, read-only afterwards.
 
+    `commands`: the words of each simple command, before brace expansion, without its redirections.
     `notes`: further reasons to ask. `texts`: what here-documents and here-strings feed to somebody's standard input.
     `values`: the texts a variable may have. `numbers`: names that arithmetic reads, `worded`: names a loop or an
     expansion gave a text to; both together let a text run as arithmetic, which may hold a command (`guesses`).
     `gives`: an expansion sets a variable.
     """
 
-    commands: list[Simple] = attrs.Factory(list[Simple])
+    commands: list[tuple[Word, ...]] = attrs.Factory(list[tuple[Word, ...]])
     flags: dict[Flag, None] = attrs.Factory(dict[Flag, None])
     writes: list[str] = attrs.Factory(list[str])
     notes: list[str] = attrs.Factory(list[str])

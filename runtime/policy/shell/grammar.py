@@ -328,7 +328,6 @@ class Parser(Conditions):
         if self.peek() == "(" or self.reserved() in _BODY:
             self._command()
             return
-        start = self.at
         if self.reserved() in _ENDING | {"!", "]]", "time", "coproc", "function"}:
             raise NotUnderstood("a reserved word where a command is expected")
         word = self.word()
@@ -338,4 +337,4 @@ class Parser(Conditions):
                 raise NotUnderstood("a coprocess whose name is not known")
             self._command()
         else:
-            self.simple(word, start)
+            self.simple(word)

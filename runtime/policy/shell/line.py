@@ -111,7 +111,7 @@ class _Reader:
             if flag in _ASKS and not outer and certain:
                 self._note(_ASKS[flag])
         for command in found.commands:
-            self._command(Inner(command.words), depth, outer=outer, certain=certain)
+            self._command(Inner(command), depth, outer=outer, certain=certain)
         self._guess(found.guesses, depth)
         self.numbers |= found.numbers
         self.worded |= found.worded
@@ -200,7 +200,7 @@ class _Reader:
                 continue
             self._remember(found)
             for command in found.commands:
-                self._command(Inner(command.words), depth + 1, certain=False)
+                self._command(Inner(command), depth + 1, certain=False)
 
     def _parsed(self, text: str, depth: int) -> Found:
         self.left -= len(text)

@@ -45,7 +45,7 @@ def _split_string(text: Word, rest: Sequence[Word], behind: Behind) -> None:
         behind.puzzled(rest, "env -S: a text that is not understood")
         behind.guesses.append(text.text)
     for command in commands:
-        inner = [*command.words, *rest]
+        inner = [*command, *rest]
         if inner[0].text.startswith("-"):
             inner.insert(0, literal("env"))
         behind.runs(inner)

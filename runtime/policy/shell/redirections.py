@@ -41,17 +41,14 @@ class Redirections(Expansions):
         """Read the expansions in the body of a here-document; the text, as far as it is known."""
 
     def redirections(self) -> None:
+        """Take what redirections follow a compound command."""
         while True:
             self.blanks()
             if not self.redirection():
-                start = self.at
-                reserved = self.reserved()
-                char = self.peek()
-                if reserved or char in ("", "\n", ";", "|", "&", ")", "("):
+                if self.reserved() or self.peek() in ("", "\n", ";", "|", "&", ")", "("):
                     return
                 word = self.word()
                 if not self.is_descriptor(word):
-                    self.at = start
                     raise NotUnderstood(f"{word.text!r} after a compound command")
                 self.redirection(word.text)
 
@@ -79,7 +76,7 @@ class Redirections(Expansions):
                 self.found.flag("heredoc")
                 if target.static:
                     self.found.texts.append(target.text)
-            case ">&" | "<&" if target.static and re.fullmatch(r"\d*-?", target.text) and target.text:
+            case ">&" | "<&" if target.static and re.fullmatch(r"[0-9]*-?", target.text) and target.text:
                 pass
             case "<" | "<&":
                 self.found.flag("redirect_read")
@@ -101,6 +98,7 @@ class Redirections(Expansions):
             self.found.writes.append(target.text)
 
     def is_descriptor(self, word: Word) -> bool:
+        """Whether a word that was just read is the `2` of `2>`, or the `{name}` of `{name}>`."""
         if self.peek() not in ("<", ">") or self.ahead(2) in ("<(", ">("):
             return False
         return word.plain and _DESCRIPTOR.fullmatch(word.text) is not None
@@ -113,19 +111,17 @@ class Redirections(Expansions):
         self.pending.append(_Here(delimiter.text, strip, bare))
 
     def newlines(self) -> None:
+        """Skip blanks, comments and lines' ends; the bodies of here-documents are read on the way."""
         while True:
             self.blanks()
             if self.peek() != "\n":
                 return
-            self.newline()
-
-    def newline(self) -> None:
-        if self.held:
-            raise NotUnderstood("a line's end in a substitution, where a here-document should begin")
-        self.at += 1
-        pending, self.pending = self.pending, []
-        for here in pending:
-            self._here_document(here)
+            if self.held:
+                raise NotUnderstood("a line's end in a substitution, where a here-document should begin")
+            self.at += 1
+            pending, self.pending = self.pending, []
+            for here in pending:
+                self._here_document(here)
 
     def _here_document(self, here: _Here) -> None:
         lines: list[str] = []

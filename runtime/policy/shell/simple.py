@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 import attrs
 
-from .found import NotUnderstood, Simple
+from .found import NotUnderstood
 from .redirections import Redirections
 from .words import Word
 
@@ -24,8 +24,8 @@ class SimpleCommands(Redirections):
     def function(self, name: Word, *, bare: bool) -> None:
         """Read the rest of a definition, after its name; `bare` if the word `function` came before it."""
 
-    def simple(self, first: Word | None = None, start: int | None = None) -> None:
-        start = self.at if start is None else start
+    def simple(self, first: Word | None = None) -> None:
+        """Read a simple command, whose `first` word may have been read; or the function it turns out to define."""
         words: list[Word] = []
         seen = False
         while True:
@@ -52,9 +52,10 @@ class SimpleCommands(Redirections):
         if not words and not seen:
             raise NotUnderstood(f"{self.peek() or 'the end'!r} where a command is expected")
         if words:
-            self.found.commands.append(Simple(tuple(words), self.raw(start)))
+            self.found.commands.append(tuple(words))
 
     def argument(self, word: Word) -> Word:
+        """A word whose file name patterns and braces are expanded."""
         if word.glob:
             self.found.flag("glob")
         return word
