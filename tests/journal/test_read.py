@@ -151,7 +151,7 @@ async def test_a_damaged_run_does_not_hide_the_others(state: State, folder: RunF
     assert {id: each.status for id, each in found.items()} == {
         folder.id: "interrupted",
         other.id: "damaged",
-        empty.id: "interrupted",
+        empty.id: "damaged",
     }
     assert "not a database" in found[other.id].problem
 
