@@ -25,16 +25,19 @@ class Activity:
         """Whether a strand works, or is about to, because what it waits for has come."""
         return self._strands > 0 or any(ready() for ready in self._waits)
 
-    @contextmanager
-    def idle(self, ready: Ready) -> Generator[None]:
+    def idle(self, ready: Ready) -> AbstractContextManager[None]:
         """While inside, one strand waits for a human or a child; `ready` says whether its wait is over."""
+        return _Wait(self, ready)
+
+    def begin_wait(self, ready: Ready) -> None:
+        """What `idle` does at its start."""
         self._waits.append(ready)
         self._change(-1)
-        try:
-            yield
-        finally:
-            self._waits.remove(ready)
-            self._change(1)
+
+    def end_wait(self, ready: Ready) -> None:
+        """What `idle` does at its end."""
+        self._waits.remove(ready)
+        self._change(1)
 
     def awaiting(self, *children: str) -> AbstractContextManager[None]:
         """While inside, one strand waits until one of the children at these paths has ended."""
@@ -68,3 +71,19 @@ class Activity:
         else:
             self._run.deadlines.work(self._path, strands)
         self._run.check_waiting()
+
+
+class _Wait:
+    """A context manager, and no generator, for every call of a child holds one."""
+
+    __slots__ = ("_activity", "_ready")
+
+    def __init__(self, activity: Activity, ready: Ready) -> None:
+        self._activity = activity
+        self._ready = ready
+
+    def __enter__(self) -> None:
+        self._activity.begin_wait(self._ready)
+
+    def __exit__(self, *_: object) -> None:
+        self._activity.end_wait(self._ready)

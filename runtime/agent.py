@@ -108,7 +108,7 @@ class Agent(Actor[Assignment, Report]):
         self._scope = trio.CancelScope()
         self._cancelled_by = ""
         self._held = False
-        self._continue = trio.Event()
+        self._continue: trio.Event | None = None
         self._stop: Stop | None = None
         self._continued = 0
         self._was_empty = False
@@ -124,9 +124,7 @@ class Agent(Actor[Assignment, Report]):
         self.specs = specs
         self.system = system
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
-        self.hooks = RunHooks(
-            retried=self._retried, backoff=lambda attempt: 0.5 * 2**attempt, keep=self.run.results.keep, data=self._data
-        )
+        self.hooks = RunHooks(retried=self._retried, backoff=_backoff, keep=self.run.results.keep, data=self._data)
         self.history.measure_prompt(system, self.specs)
 
     # --- the loop ------------------------------------------------------------------------------------------------
@@ -280,6 +278,7 @@ class Agent(Actor[Assignment, Report]):
 
     async def _while_held(self) -> None:
         while self._held:
+            self._continue = self._continue or trio.Event()
             with self.activity.idle(lambda: not self._held):
                 await self._continue.wait()
 
@@ -381,13 +380,14 @@ class Agent(Actor[Assignment, Report]):
         """Stop before the next step."""
         if not self._held:
             self._held = True
-            self._continue = trio.Event()
             self.run.append(ActorHeld(actor=self.path, by=by))
 
     def go_on(self, by: str) -> None:
         if self._held:
             self._held = False
-            self._continue.set()
+            if self._continue is not None:
+                self._continue.set()
+                self._continue = None
             self.run.append(ActorContinued(actor=self.path, by=by))
 
     # --- beginning and end -----------------------------------------------------------------------------------------
@@ -511,6 +511,10 @@ class Agent(Actor[Assignment, Report]):
         if text is None:
             text = self.words
         return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail)
+
+
+def _backoff(attempt: int) -> float:
+    return 0.5 * 2.0**attempt
 
 
 def specs_to_json(specs: Iterable[ToolSpec]) -> tuple[JsonObject, ...]:

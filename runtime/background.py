@@ -6,6 +6,7 @@ parent's history as a message at its next step; the parent does not finish while
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -52,20 +53,21 @@ class Background:
         self._parent = parent
         self._children: dict[str, Child] = {}
         self._needed = bool(parent.definition.subagents)
-        self._block = serving()
+        self._block: AbstractAsyncContextManager[trio.Nursery] | None = None
         self._nursery: trio.Nursery | None = None
-        self._news = trio.Event()
+        self._news: trio.Event | None = None
 
     async def __aenter__(self) -> None:
         # Most agents have nobody to start.
         if self._needed:
+            self._block = serving()
             self._nursery = await self._block.__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """Whoever still works is cancelled: nobody is left to read the report."""
-        if self._nursery is None:
+        if self._block is None:
             return None
         try:
             return await self._block.__aexit__(kind, error, trace)
@@ -136,7 +138,8 @@ class Background:
 
     def stir(self) -> None:
         """There is news for the parent."""
-        self._news.set()
+        if self._news is not None:
+            self._news.set()
 
     async def stop(self) -> None:
         """End all children that still work; what they have by then is their report. A cancelled wait ends them too."""

@@ -73,11 +73,11 @@ class Conversation:
     def add(self, message: Message) -> Conversation:
         """The history with one more message. Raises HistoryError where it may not stand."""
         _check_next(self.messages[-1] if self.messages else None, message)
-        return attrs.evolve(self, messages=(*self.messages, message))
+        return Conversation((*self.messages, message), self.queued)
 
     def queue(self, message: UserMessage) -> Conversation:
         """Keep a steering message until the running round has all its results."""
-        return attrs.evolve(self, queued=(*self.queued, message))
+        return Conversation(self.messages, (*self.queued, message))
 
     def take_queued(self) -> Conversation:
         """Let the waiting steering messages enter, unless results are still missing."""

@@ -6,8 +6,8 @@ A pause only ever puts a deadline off, so the watchdog may wake early and look a
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Literal
 
 import attrs
@@ -18,9 +18,22 @@ from .limits.clock import Clocks
 
 @attrs.define(eq=False)
 class _Watched:
+    """A context manager, and no generator, for every actor at work holds one."""
+
+    deadlines: Deadlines
     path: str
-    scope: trio.CancelScope
     which: Literal["soft", "hard"]
+    scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
+
+    def __enter__(self) -> trio.CancelScope:
+        self.deadlines.add(self)
+        return self.scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self.deadlines.discard(self)
+        return self.scope.__exit__(kind, error, trace)
 
 
 class Deadlines:
@@ -85,23 +98,19 @@ class Deadlines:
 
     def soft(self, path: str) -> AbstractContextManager[trio.CancelScope]:
         """Cancelled when the actor's wrap-up must begin."""
-        return self._scoped(path, "soft")
+        return _Watched(self, path, "soft")
 
     def hard(self, path: str) -> AbstractContextManager[trio.CancelScope]:
         """Cancelled when the actor must have ended."""
-        return self._scoped(path, "hard")
+        return _Watched(self, path, "hard")
 
-    @contextmanager
-    def _scoped(self, path: str, which: Literal["soft", "hard"]) -> Generator[trio.CancelScope]:
-        watched = _Watched(path, trio.CancelScope(), which)
+    def add(self, watched: _Watched) -> None:
         self._watched.add(watched)
         if self._due(watched) < self._wakes_at:
             self._wake.set()
-        try:
-            with watched.scope:
-                yield watched.scope
-        finally:
-            self._watched.discard(watched)
+
+    def discard(self, watched: _Watched) -> None:
+        self._watched.discard(watched)
 
     def _due(self, watched: _Watched) -> float:
         deadline = self.clocks.deadline(watched.path, trio.current_time())

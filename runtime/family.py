@@ -25,11 +25,14 @@ Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
 
 @attrs.define(eq=False)
 class Asked:
-    """An ask that is at work; `result` is set before `ended`, and stays None if the ask was cancelled."""
+    """An ask that is at work; `result` is set before `ended`, and stays None if the ask was cancelled.
+
+    `ended` is there once somebody waits for it.
+    """
 
     path: str
     result: Output | None = None
-    ended: trio.Event = attrs.Factory(trio.Event)
+    ended: trio.Event | None = None
 
 
 class Family:
@@ -67,6 +70,7 @@ class Family:
             return output(ended.path, report_from_json(ended.report))
         key = (agent, " ".join(task.split()))
         while (asked := self._asks.get(key)) is not None:
+            asked.ended = asked.ended or trio.Event()
             with self._parent.activity.awaiting(asked.path):
                 await asked.ended.wait()
             if asked.result is not None:
@@ -80,7 +84,8 @@ class Family:
             return asked.result
         finally:
             del self._asks[key]
-            asked.ended.set()
+            if asked.ended is not None:
+                asked.ended.set()
 
     def ended_before(self, call_id: str) -> str | None:
         """The short name of a child this call began in an earlier process, where it has ended too."""

@@ -17,7 +17,7 @@ from .events import PrefixChanged, Warned
 from .journal.state import ActorState
 from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
-from .limits.loops import guard_settings
+from .limits.loops import GuardSettings, guard_settings
 from .model import ToolSpec
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
@@ -63,7 +63,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
     toolbox = _toolbox(run, agent, own)
     prompt, specs = _prefix(run, agent, toolbox, recovered)
-    agent.equip(toolbox, prompt, specs, guard_settings(definition.loops))
+    agent.equip(toolbox, prompt, specs, _guard(run, definition))
     if parent is None and recovered is None and run.earlier is not None:
         agent.follow(run.earlier)
     if recovered is not None and run.recovered is not None:
@@ -75,6 +75,13 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
 
 def _hire(name: str, parent: Agent, call_id: str) -> Agent:
     return hire(parent.run, name, parent, call_id)
+
+
+def _guard(run: Run, definition: Definition) -> GuardSettings:
+    found = run.guards.get(definition.name)
+    if found is None:
+        found = run.guards[definition.name] = guard_settings(definition.loops)
+    return found
 
 
 def own_tools(known: Mapping[str, Tool], definition: Definition) -> list[Tool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import attrs
@@ -159,7 +160,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     runnable = call if allowed is call.arguments else attrs.evolve(call, arguments=allowed)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
-    with trio.move_on_after(limit):
+    with nullcontext() if limit == math.inf else trio.move_on_after(limit):
         result = await me.toolbox.run(runnable, me.tool_context(call), me.hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)

@@ -20,6 +20,7 @@ from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
 from .journal.interface import Journal
+from .limits.loops import GuardSettings
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -75,7 +76,8 @@ class Run:
     reaper: Reaper = attrs.Factory(Reaper)
     grants: Grants = attrs.Factory(Grants)
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
-    toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, "ToolBox"])
+    toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])
+    guards: dict[str, GuardSettings] = attrs.Factory(dict[str, GuardSettings])
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])
     numbers: int = 0
     recovered: RunState | None = None

@@ -37,7 +37,7 @@ class Gauge:
         return self.add_bytes(byte_length(text))
 
     def add_bytes(self, count: int) -> Gauge:
-        return attrs.evolve(self, added=self.added + count)
+        return Gauge(self.known, self.added + count)
 
     def after_reply(self, usage: Usage) -> Gauge:
         """A reply came with its usage: all of the request, and the reply itself, are now counted."""

@@ -8,7 +8,6 @@ out.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import os
 import secrets
@@ -117,7 +116,8 @@ class Workspace:
 
         What `keep` raises is raised instead of the change.
         """
-        seen = copy.copy(self)
+        seen = Workspace.__new__(Workspace)
+        seen.__dict__ |= self.__dict__
         seen._keep = keep
         return seen
 

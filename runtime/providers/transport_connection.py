@@ -44,7 +44,13 @@ class Timeouts:
 
     def extension(self) -> dict[str, float | None]:
         """The value for a request's `timeout` extension: httpx's four, and `first_byte`."""
-        return attrs.asdict(self)
+        return {
+            "connect": self.connect,
+            "write": self.write,
+            "first_byte": self.first_byte,
+            "read": self.read,
+            "pool": self.pool,
+        }
 
     @classmethod
     def of(cls, request: httpx.Request) -> "Timeouts":

@@ -14,7 +14,7 @@ from runtime.model import ModelRequest, ToolSpec
 
 from .chat_request import ChatWriter
 from .dialects import COMPATIBLE, Dialect
-from .encoding import Piece, RequestWriter
+from .encoding import RequestWriter
 from .messages_request import MessagesWriter
 from .responses_request import ResponsesWriter
 
@@ -45,7 +45,9 @@ class RequestEncoder:
             case _:
                 raise ValueError(f"unknown wire {wire!r}")
         self._messages: tuple[Message, ...] = ()
-        self._pieces: list[Piece] = []
+        self._bytes: list[bytes] = []
+        self._lost: list[int] = []
+        self._left_out = 0
         self._model: str | None = None
         self._system: tuple[str, ...] = ()
         self._tools: tuple[ToolSpec, ...] = ()
@@ -54,7 +56,7 @@ class RequestEncoder:
     @property
     def left_out(self) -> int:
         """Opaque parts (reasoning, signatures) that the last request's history holds and its body does not."""
-        return sum(piece.left_out for piece in self._pieces)
+        return self._left_out
 
     def leave_out_opaque(self) -> bool:
         """From here on send no opaque part back: the provider has refused one, so the conversation would be stuck.
@@ -64,15 +66,13 @@ class RequestEncoder:
         if not self._writer.replays:
             return False
         self._writer.replays = False
-        self._pieces.clear()
-        self._messages = ()
+        self._forget(0)
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
         """The body of the request, JSON in UTF-8."""
         if request.model != self._model:
-            self._pieces.clear()  # behind a router, what may go back depends on the model
-            self._messages = ()
+            self._forget(0)  # behind a router, what may go back depends on the model
         if (
             request.model != self._model
             or (request.system is not self._system and request.system != self._system)
@@ -81,7 +81,7 @@ class RequestEncoder:
             self._head = self._writer.head(request)
             self._model, self._system, self._tools = request.model, request.system, request.tools
         self._catch_up(request.messages)
-        pieces = self._writer.joined(request, [piece.data for piece in self._pieces])
+        pieces = self._writer.joined(request, self._bytes.copy())
         return b"".join((self._head, *pieces, self._writer.tail(request)))
 
     def _catch_up(self, messages: tuple[Message, ...]) -> None:
@@ -89,9 +89,19 @@ class RequestEncoder:
         known = min(len(self._messages), len(messages))
         if not all(map(is_, self._messages, messages)):
             known = next(i for i in range(known) if self._messages[i] is not messages[i])
-        del self._pieces[known:]
+        self._forget(known)
         before = messages[known - 1] if known else None
         for message in messages[known:]:
-            self._pieces.append(self._writer.piece(message, before, self._model or ""))
+            piece = self._writer.piece(message, before, self._model or "")
+            self._bytes.append(piece.data)
+            self._lost.append(piece.left_out)
+            self._left_out += piece.left_out
             before = message
         self._messages = messages
+
+    def _forget(self, known: int) -> None:
+        """Keep the first `known` messages' bytes only."""
+        if known < len(self._bytes):
+            self._left_out -= sum(self._lost[known:])
+            del self._bytes[known:], self._lost[known:]
+            self._messages = self._messages[:known]
