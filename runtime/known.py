@@ -123,7 +123,8 @@ def place_of(
     base_url = flags.base_url or (own.base_url if own is not None else None)
     base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None and base_url else "")
     if base_url is not None and (why := _unusable(base_url)):
-        raise UsageError(f"{base_from}: no usable base URL: {base_url!r}: {why}")
+        shown = "an address with a name or password in it" if "@" in base_url else repr(base_url)
+        raise UsageError(f"{base_from}: no usable base URL: {shown}: {why}")
     key_env = key_variable(provider, own)
     key = environment.get(key_env, "").strip() if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
