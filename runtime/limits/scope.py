@@ -78,7 +78,7 @@ class Scope:
 
     def subtree(self) -> list[Scope]:
         """This scope and all below it, parents first."""
-        found = [self]
+        found: list[Scope] = [self]
         for scope in found:
             found += scope.children.values()
         return found
