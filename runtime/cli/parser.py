@@ -24,8 +24,9 @@ Try first
   elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
   elenco runs                                      what ran, how it ended, what to type next
 
-Run        run [AGENT] "TASK"   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
+Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
+Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
 Cast       agents   models   tools   check [PATH...]   init   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
