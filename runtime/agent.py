@@ -530,4 +530,5 @@ def _asks(message: Message) -> bool:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    name = "_" in text.partition(":")[0]
+    return (text if name else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")

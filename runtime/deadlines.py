@@ -15,6 +15,9 @@ import trio
 
 from .limits.clock import Clocks
 
+BREATH = 0.02
+"""Seconds between the end of a child and that of who waits for it, so that its report is not cut off with it."""
+
 
 @attrs.define(eq=False)
 class _Watched:
@@ -119,13 +122,15 @@ class Deadlines:
         return deadline.wrap_up_at if watched.which == "soft" else deadline.at
 
     def _sweep(self) -> float:
+        """Cancel what is due, the deepest actors first; returns when to look again."""
         now = trio.current_time()
-        first = math.inf
-        for watched in list(self._watched):
-            due = self._due(watched)
-            if due <= now:
+        dues = [(self._due(watched), watched) for watched in self._watched]
+        over = [watched for due, watched in dues if due <= now]
+        deepest = max((watched.path.count("/") for watched in over), default=0)
+        for watched in over:
+            if watched.path.count("/") == deepest:
                 watched.scope.cancel()
                 self._watched.discard(watched)
-            else:
-                first = min(first, due)
-        return first
+        if any(not watched.scope.cancel_called for watched in over):
+            return now + BREATH
+        return min((due for due, _ in dues if due > now), default=math.inf)

@@ -274,7 +274,7 @@ class Play:
         if store.failed:
             ended = any(isinstance(record.event, RunFinished) for record in store.durable)
             suspended = life.attended is not None and life.attended.live.run.suspending
-            assert ended or suspended, "the store failed and the run did not"
+            assert ended or suspended or life.error, "the store failed and the run did not"
             return store.left(0), {}
         state = replay(store.records)
         assert life.attended is not None

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import pytest
+import trio
 
 from runtime.app import LiveRun, Resumption, open_run
 from runtime.definitions import Caps, Definition, Permissions
@@ -73,15 +74,14 @@ class Stage:
             max_output_tokens=max_output_tokens,
         )
 
-    def tool(self, function: Callable[..., Any] | None = None, **settings: Any) -> Any:
-        """Put a tool on the stage; used as a decorator, with or without settings."""
+    def tool(self, **settings: Any) -> Callable[[Callable[..., Any]], Tool]:
+        """Put a tool on the stage; used as a decorator."""
 
         def make(function: Callable[..., Any]) -> Tool:
-            made: Tool = tool(**settings)(function)
-            self.tools[made.name] = made
+            made = self.tools[function.__name__] = tool(**settings)(function)
             return made
 
-        return make if function is None else make(function)
+        return make
 
     def script(self, text: str) -> None:
         self.model = ScriptedProvider(read_script("script.yaml", textwrap.dedent(text)))
@@ -115,14 +115,34 @@ class Stage:
         assert report is not None
         return report
 
-    async def resume(self, journal: MemoryJournal, **changes: str) -> Report:
-        """Go on with what another process left."""
-        self.journal = journal
-        state = replay(journal.records)
-        async with self.opened(Resumption(state, limits_after(state, changes), changes)) as live:
+    def left(self, extra: int = 0, **changes: str) -> Resumption:
+        """What another process finds of the run as it stands, and goes on with; the journal is its own now."""
+        self.journal = self.journal.crash(extra)
+        state = replay(self.journal.records)
+        return Resumption(state, limits_after(state, changes), changes)
+
+    async def resume(self, extra: int = 0, **changes: str) -> Report:
+        """Go on with the run in another process, to its end."""
+        async with self.opened(self.left(extra, **changes)) as live:
             report = await live.report()
         assert report is not None
         return report
+
+    async def killed(self, *, when: Callable[[], bool], until: type[Event] | None = None) -> None:
+        """Play until something is so, and die. What is left of the record ends with the last event of that type, or
+        else with all that was written: a commit may have been under way."""
+        async with trio.open_nursery() as nursery:
+
+            async def watch() -> None:
+                while not when():
+                    await trio.lowlevel.checkpoint()
+                ends = [record.seq for record in self.journal.records if until and isinstance(record.event, until)]
+                self.journal = MemoryJournal(self.journal.records[: ends[-1] if ends else None])
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(watch)
+            async with self.opened() as live:
+                await live.report()
 
     @property
     def state(self) -> RunState:

@@ -81,6 +81,17 @@ def dies(world: World) -> bool:
     return bool(world.accidents)
 
 
+def fails_while_people_act(world: World) -> bool:
+    fails = bool(world.accidents) and world.accidents[0].kind in ("append", "barrier")
+    return fails and bool(world.deeds) and world.answers == "late" and not world.yes
+
+
+def dies_between_two_records(world: World) -> bool:
+    return (
+        bool(world.accidents) and world.accidents[0].extra in (1, 3) and world.manners[world.agents[0].name] == "boss"
+    )
+
+
 def has_children(world: World) -> bool:
     return any(each.subagents for each in world.agents)
 
@@ -294,7 +305,7 @@ def a_report_is_delivered_twice(patch: Patch) -> None:
     patch.setattr(Background, "_receive", receive)
 
 
-@mutant(lambda world: dies(world) and has_children(world))
+@mutant(lambda world: dies(world) and world.manners[world.agents[0].name] == "boss")
 def background_children_are_forgotten_at_resume(patch: Patch) -> None:
     patch.setattr(RunState, "background_of", none_at_all)
 
@@ -307,12 +318,12 @@ def replay_skips_notes(patch: Patch) -> None:
     patch.delitem(replay._ACTOR_STEPS, NoteAdded)
 
 
-@mutant(lambda world: dies(world) and world.silence > 0)
+@mutant(fails_while_people_act)
 def a_record_that_cannot_be_written_is_ignored(patch: Patch) -> None:
     patch.setattr(Run, "fail", nothing)
 
 
-@mutant(dies)
+@mutant(dies_between_two_records)
 def an_ended_child_is_woken_again(patch: Patch) -> None:
     patch.setattr("runtime.family.Family._recorded", nothing)
 

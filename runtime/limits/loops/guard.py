@@ -170,7 +170,9 @@ class Guard:
     def _weigh_one(self, one: Judged) -> list[Strike]:
         match one.novelty:
             case Novelty.REPEAT if one.refused:
-                return [self._strike(2, one, "refused", 1, "asked for again although it is refused")]
+                why = self._blocked.get(one.key, "").partition(": ")[2]
+                because = f" ({why})" if why else ""
+                return [self._strike(2, one, "refused", 1, f"asked for again although it is refused{because}")]
             case Novelty.REPEAT:
                 return self._repeat(one)
             case Novelty.REREAD:
