@@ -54,16 +54,17 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(Path(arguments.output))
     seen = outline(options)
     open_state(arguments.state)  # told before anything is shown
+    # Only now what takes time to load: a slip in words or files has been told by here.
+    from runtime.app import plan
+
+    ready = plan(options, seen=seen)
     if not (arguments.json or arguments.quiet):
         print(
             who_answers(seen.root.name, seen.model, asked=options.model.model is not None), file=sys.stderr, flush=True
         )
-    # Only now what takes time to load: a slip has been told by here.
-    from runtime.app import plan
-
     from .live import Shown, start
 
-    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments, announced=True), earlier)
+    return start(ready, arguments.state, Shown.of(arguments, announced=True), earlier)
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:
