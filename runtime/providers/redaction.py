@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -44,8 +45,8 @@ class BytesRedactor:
     """A Redactor for raw bodies, where a secret is also found as JSON would write it."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form.encode("utf-8", "surrogatepass") for secret in secrets if secret for form in _forms(secret)}
-        self._redactor = Redactor(form.decode("latin-1") for form in forms)  # one character a byte
+        forms = [form for secret in secrets if secret for form in _forms(secret)]
+        self._redactor = Redactor(forms)
         self._idle = not forms
 
     def feed(self, data: bytes) -> bytes:
@@ -155,6 +156,9 @@ def _begun(text: str, secret: str) -> int:
     return 0
 
 
-def _forms(secret: str) -> Iterable[str]:
+@lru_cache(maxsize=64)
+def _forms(secret: str) -> tuple[str, ...]:
+    """How a secret may stand in a body, one character a byte."""
     escaped = json.dumps(secret)[1:-1]
-    return (secret, escaped, json.dumps(secret, ensure_ascii=False)[1:-1], escaped.replace("/", "\\/"))
+    forms = {secret, escaped, json.dumps(secret, ensure_ascii=False)[1:-1], escaped.replace("/", "\\/")}
+    return tuple(form.encode("utf-8", "surrogatepass").decode("latin-1") for form in forms)

@@ -52,6 +52,8 @@ class RequestEncoder:
         self._system: tuple[str, ...] = ()
         self._tools: tuple[ToolSpec, ...] = ()
         self._head = b""
+        self._tail = b""
+        self._tail_of: tuple[object, ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -67,6 +69,7 @@ class RequestEncoder:
             return False
         self._writer.replays = False
         self._forget(0)
+        self._tail_of = ()
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
@@ -82,7 +85,19 @@ class RequestEncoder:
             self._model, self._system, self._tools = request.model, request.system, request.tools
         self._catch_up(request.messages)
         pieces = self._writer.joined(request, self._bytes.copy())
-        return b"".join((self._head, *pieces, self._writer.tail(request)))
+        # Behind the messages hardly anything changes from step to step.
+        made_of = (
+            request.model,
+            request.tools,
+            request.tool_choice,
+            request.max_output_tokens,
+            request.settings,
+            request.output_schema,
+            request.actor,
+        )
+        if made_of != self._tail_of:
+            self._tail, self._tail_of = self._writer.tail(request), made_of
+        return b"".join((self._head, *pieces, self._tail))
 
     def _catch_up(self, messages: tuple[Message, ...]) -> None:
         """Encode what is new: everything behind the first message that is not the one encoded before."""
