@@ -62,16 +62,16 @@ TARGETS = (
 
 @attrs.frozen
 class Line:
-    """What one target has come to. `range` are the least and the most of all repeats."""
+    """What one target has come to. `range` are the least and the most of all repeats.
+
+    `ratio` is the median of the repeats' own ratios: what was measured at about the same time is compared.
+    """
 
     target: Target
     value: float
     range: tuple[float, float]
     reference: float | None
-
-    @property
-    def ratio(self) -> float | None:
-        return self.value / self.reference if self.reference else None
+    ratio: float | None
 
     @property
     def kept(self) -> bool | None:
@@ -81,7 +81,10 @@ class Line:
 
 
 def lines(runs: Mapping[Key, Sequence[Mapping[str, float]]], reference: str) -> list[Line]:
-    """A line for each target that was measured, medians over the repeats, beside those of the subject `reference`."""
+    """A line for each target that was measured, medians over the repeats, beside those of the subject `reference`.
+
+    The figures of two subjects are compared in their order: the first repeat's with the first's.
+    """
     found: list[Line] = []
     for target in TARGETS:
         values = _values(runs.get((target.subject, target.workload), ()), target.name)
@@ -94,7 +97,9 @@ def lines(runs: Mapping[Key, Sequence[Mapping[str, float]]], reference: str) -> 
         else:
             others = _values(runs.get((reference, target.workload), ()), target.name)
         beside = statistics.median(others) if others else None
-        found.append(Line(target, statistics.median(values), (min(values), max(values)), beside))
+        ratios = [value / other for value, other in zip(values, others, strict=False) if other]
+        ratio = statistics.median(ratios) if ratios else None
+        found.append(Line(target, statistics.median(values), (min(values), max(values)), beside, ratio))
     return found
 
 
