@@ -35,7 +35,12 @@ class Changes:
         first = self._seen.get(change.path)
         self._seen[change.path] = Change(change.path, first.before if first else change.before, change.after, None)
         event = FileChanging(
-            actor=self._actor, call_id=self._call_id, path=change.path, before=change.before, after=change.after
+            actor=self._actor,
+            call_id=self._call_id,
+            path=change.path,
+            before=change.before,
+            after=change.after,
+            mode=change.mode,
         )
         if _in_trio():
             self._run.append(event)

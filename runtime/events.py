@@ -339,7 +339,8 @@ class ToolRetried(Event):
 class FileChanging(Event):
     """A file is about to be changed; on record before it is, so that undo knows of changes nobody could report.
 
-    `before` and `after` are hashes of its content, None where there is no file; what `before` names is kept.
+    `before` and `after` are hashes of its content, None where there is no file; what `before` names is kept. `mode` is
+    what the file may be used for until then, as permission bits.
     """
 
     type: ClassVar[str] = "file.changing"
@@ -347,6 +348,7 @@ class FileChanging(Event):
     path: str
     before: str | None = None
     after: str | None = None
+    mode: int | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -22,11 +22,15 @@ Current: TypeAlias = Callable[[str], str | None]
 
 @attrs.frozen
 class Restore:
-    """One file to be put back: hashes of what it is to hold and of what it holds now, None for no file."""
+    """One file to be put back: hashes of what it is to hold and of what it holds now, None for no file.
+
+    `mode` are the permission bits of one that has to be made anew.
+    """
 
     path: str
     content: str | None
     found: str | None
+    mode: int | None = None
 
 
 @attrs.frozen
@@ -58,15 +62,16 @@ def restores(records: Iterable[Record], to: int, current: Current) -> list[Resto
     foreign: list[str] = []
     for path, chain in chains.items():
         now = current(path)
-        then = now
+        then, mode = now, None
         for change in chain:
             if then == change.after:
                 then = change.before
+                mode = change.mode if isinstance(change, FileChanging) else None
             elif then != change.before:
                 foreign.append(path)
                 break
         if then != now:
-            found.append(Restore(path, then, now))
+            found.append(Restore(path, then, now, mode))
     if foreign:
         raise CannotUndo(sorted(foreign), "changed since" if len(foreign) == 1 else "have changed since")
     return found
@@ -134,7 +139,7 @@ def _carry_out(workspace: Workspace, contents: Contents, records: Iterable[Recor
             if _hash(_content(workspace, each.path)) != each.found:
                 raise CannotUndo([each.path], "changes right now")
             done.append(each)
-            _put(workspace, each.path, content[each.path])
+            _put(workspace, each.path, content[each.path], each.mode)
     except (PathError, CannotUndo):
         for each in done:
             with contextlib.suppress(PathError):
@@ -155,9 +160,9 @@ def _content(workspace: Workspace, path: str) -> bytes | None:
         raise
 
 
-def _put(workspace: Workspace, path: str, content: bytes | None) -> None:
+def _put(workspace: Workspace, path: str, content: bytes | None, mode: int | None = None) -> None:
     if content is not None:
-        workspace.write_bytes(path, content)
+        workspace.write_bytes(path, content, mode=mode)
     elif _content(workspace, path) is not None:
         workspace.unlink(path)
 

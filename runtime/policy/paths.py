@@ -66,13 +66,14 @@ class Written:
 class Change:
     """What is about to happen to one file: the SHA-256 of what is there and of what will be, None for no file.
 
-    `content` is what is there, None also where it is larger than KEPT_BYTES.
+    `content` is what is there, None also where it is larger than KEPT_BYTES; `mode` its permission bits.
     """
 
     path: str
     before: str | None
     after: str | None
     content: bytes | None
+    mode: int | None = None
 
 
 Keep: TypeAlias = Callable[[Change], None]
@@ -295,15 +296,15 @@ class Workspace:
         status = place.status
         if self._keep is None or (status is not None and not stat.S_ISREG(status.st_mode)):
             return
-        before = content = None
+        before = content = mode = None
         if status is not None:
             with _opened(path, place) as file:
-                before = _hash_of(file.fileno())
+                before, mode = _hash_of(file.fileno()), stat.S_IMODE(status.st_mode) & 0o777
                 if status.st_size <= KEPT_BYTES:
                     file.seek(0)
                     content = file.read()
         if before != after:
-            self._keep(Change(place.path, before, after, content))
+            self._keep(Change(place.path, before, after, content, mode))
 
     def _announce_below(self, folder: str) -> None:
         if self._keep is not None:

@@ -153,6 +153,24 @@ async def test_undo_puts_files_back_and_removes_new_ones(place: Place) -> None:
     assert undo(folder, Blobs(folder.blobs)) == attrs.evolve(done, restored=(), removed=())
 
 
+async def test_a_file_that_was_removed_comes_back_as_it_was(place: Place) -> None:
+    """A removed file gets its content and its permission bits back."""
+    file = place.workspace / "tool.sh"
+    file.write_text("echo hi")
+    file.chmod(0o750)
+    script = place.workspace.parent / "script.yaml"
+    (place.workspace / "agents" / "writer.md").write_text(AGENT.replace("write_file", "delete_file"))
+    calls = "calls: [{name: read_file, arguments: {path: tool.sh}}, {name: delete_file, arguments: {path: tool.sh}}]"
+    script.write_text(f"writer: [{{{calls}}}, done]")
+    runtime = open_runtime(place.workspace, model=f"scripted/{script}", state=str(place.state.path))
+    async with runtime as opened, opened.run("writer", "delete", yes=True) as run:
+        await run.report()
+    assert not file.exists()
+    folder = place.state.run(run.id)
+    undo(folder, Blobs(folder.blobs))
+    assert ("echo hi", 0o750) == (file.read_text(), file.stat().st_mode & 0o777)
+
+
 async def test_undo_to_an_event_keeps_what_was_before_it(place: Place) -> None:
     """With an event named, changes up to it stay."""
     folder = await place.run(("a.txt", "first"), ("a.txt", "second"), ("b.txt", "third"))
