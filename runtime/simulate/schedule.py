@@ -19,10 +19,12 @@ class Unrest(Instrument):
     """Holds back tasks that could run, now and then, by chance; counts steps. Only for a clock that jumps.
 
     `at(step, act)` calls `act` once before that step of the scheduler. After `most` steps `worn_out` is called, once.
+    `broken` stays true when what was called has raised: Trio then goes on without the instrument.
     """
 
     def __init__(self, random: Random, rate: float, most: int, worn_out: Callable[[], None]) -> None:
         self.steps = 0
+        self.broken = False
         self._random = random
         self._rate = rate
         self._held: list[trio.lowlevel.Task] = []
@@ -35,7 +37,9 @@ class Unrest(Instrument):
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         self.steps += 1
         while self._moments and self._moments[-1][0] <= self.steps:
+            self.broken = True
             self._moments.pop()[2]()
+            self.broken = False
 
     def before_io_wait(self, timeout: float) -> None:
         if self._held:

@@ -156,6 +156,7 @@ class Play:
         with self.scope:
             await self._lives(folder)
         assert not self.scope.cancelled_caught, self._stuck()
+        assert not self.unrest.broken, "the simulator itself is broken"
         left = living_tasks()
         assert len(left) == tasks, f"left behind: {[task.name for task in left]}"
 
