@@ -9,6 +9,7 @@ import attrs
 import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from runtime.app import Resumption
 from runtime.errors import JournalError, UsageError
@@ -321,6 +322,18 @@ async def test_a_reply_is_paid_for_once_and_what_nobody_settled_in_full(play: An
     assert (reserved.input, reserved.output_cap) == (settled.usage["input"], settled.usage["output"])
     assert undisturbed.output + reserved.output_cap == report.usage.output == replay(journal.records).usage.output
     assert 2 == report.steps == replay(journal.records).steps
+
+
+async def test_the_clock_goes_on_from_what_it_showed(play: Any, autojump_clock: MockClock) -> None:
+    """Time an earlier process worked counts: a timeout is not made longer by a crash."""
+    play.limits, play.line = Limits(timeout=120), ""
+    play.script = "lead: [{repeat: 2, stall: 50, calls: [{name: look, arguments: {at: x}}]}, {stall: 50, text: done}]"
+    journal = MemoryJournal()
+    report = await play.begin(journal)
+    assert ("stopped", "deadline") == (report.status, report.reason)
+    journal = cut(journal.records, lambda event: isinstance(event, ModelRequested) and event.turn == 1)
+    report = await play.go_on(journal)
+    assert ("stopped", "deadline") == (report.status, report.reason)
 
 
 LAST_TURN = """

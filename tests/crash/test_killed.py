@@ -297,7 +297,7 @@ async def test_a_run_killed_in_every_phase_is_resumed_to_its_end(tmp_path: Path)
             hits.update(scenario.hits)
             kills += scenario.kills
 
-    with trio.fail_after(1800 if FULL else 240):
+    with trio.fail_after(3600 if FULL else 600):
         async with trio.open_nursery() as nursery:
             for _ in range(2):
                 nursery.start_soon(play)
