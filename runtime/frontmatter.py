@@ -112,6 +112,7 @@ def kind(value: object) -> str:
             return type(value).__name__
 
 
+@functools.lru_cache(maxsize=16)  # the same file is read to be run and, more strictly, to be vetted
 def parse(source: Source) -> Value | None:
     """The YAML's root value, None for an empty text. Raises DefinitionError for what is no YAML."""
     try:

@@ -61,7 +61,8 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
             run.append(BudgetRefused(actor=me.path, limit=grant.limit, scope=grant.scope, message=grant.message))
             return Stop(grant.limit, grant.message)
         me.result_cap, me.room = grant.result_cap, grant.result_cap * BYTES_PER_TOKEN
-        request = attrs.evolve(request, max_output_tokens=grant.output_cap)
+        if grant.output_cap != request.max_output_tokens:
+            request = attrs.evolve(request, max_output_tokens=grant.output_cap)
         run.append(
             BudgetReserved(
                 actor=me.path,

@@ -23,6 +23,7 @@ from runtime.events import (
     body_of,
     event_from,
 )
+from runtime.json_text import json_encoder
 
 Row: TypeAlias = tuple[int, float, str, str, str | None, str, str | None]
 """seq, at, actor, type, ref, body, blobs: the columns of the table `events`."""
@@ -45,7 +46,7 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-encode_json = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain).encode
+encode_json = json_encoder(ascii=True, default=_plain)
 _decode = json.JSONDecoder().decode
 
 

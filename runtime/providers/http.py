@@ -112,7 +112,7 @@ class HttpProvider:
                 self._transport, "POST", url, headers=headers, content=body, timeouts=self._timeouts
             ) as response:
                 status = response.status_code
-                response_headers = {name.lower(): value for name, value in response.headers.items()}
+                response_headers = _plain(response.headers)
                 decoder = wire.decoder(self.server.wire, status, response_headers, now=time.time())
                 await self._read(response, decoder, emit, chunks)
         except (httpx.TransportError, zlib.error) as error:
@@ -218,6 +218,17 @@ class HttpProvider:
             error.message = f"{error.message}: {_reason(broken)}"
         error.message = redacted(error.message, [*self._secrets, *([self.server.key] if self.server.key else [])])
         return error
+
+
+def _plain(headers: httpx.Headers) -> dict[str, str]:
+    """Headers by their name in lower case."""
+    found: dict[str, str] = {}
+    for name, value in headers.raw:
+        if not name.isascii() or not value.isascii():
+            return dict(headers.items())
+        key, text = name.decode("ascii").lower(), value.decode("ascii")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
 
 
 def _without_opaque(encoder: RequestEncoder, request: ModelRequest) -> bool:

@@ -186,8 +186,12 @@ class Connection:
         if not data:
             return
         try:
+            # A request hardly ever fills the socket's buffer: then there is nothing to wait for, and no time-out.
+            sent = self._stream.send_now(data)
+            if sent == len(data):
+                return
             with trio.CancelScope(deadline=deadline_in(seconds)):
-                await self._stream.send(data)
+                await self._stream.send(data[sent:])
                 return
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             raise httpx.WriteError(f"the connection was lost: {error}") from error

@@ -24,6 +24,10 @@ class NetworkStream(Protocol):
     `trio.ClosedResourceError` when we closed it. After an error or a cancelled call only `close` is left.
     """
 
+    def send_now(self, data: bytes) -> int:
+        """Send as much as goes out without waiting; how many bytes that was."""
+        ...
+
     async def send(self, data: bytes) -> None:
         """Send all of `data`. A cancelled send may have sent a part."""
         ...
@@ -62,6 +66,9 @@ class TcpStream:
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
         self._socket = sock
+
+    def send_now(self, data: bytes) -> int:
+        return self._send_some(data)
 
     async def send(self, data: bytes) -> None:
         sent = self._send_some(data)
@@ -151,6 +158,9 @@ class TlsStream:
                 raise
             else:
                 return await self._flush()
+
+    def send_now(self, data: bytes) -> int:
+        return 0
 
     async def send(self, data: bytes) -> None:
         written = 0

@@ -5,13 +5,13 @@ A kept event carries `seq`; a live one `after`, the last kept seq before it, and
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from runtime.events import Record, body_of, event_from, type_of
+from runtime.json_text import json_encoder
 
 VERSION = 1
 
@@ -68,7 +68,7 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False, default=_plain).encode
+_encode = json_encoder(ascii=True, nan=False, default=_plain)
 
 
 def _finite(value: Any) -> Any:

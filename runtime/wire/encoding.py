@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import attrs
 
+from runtime.json_text import json_encoder
 from runtime.messages import AssistantMessage, Message
 from runtime.model import ModelRequest
 
@@ -26,7 +25,7 @@ _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
-to_json: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+to_json = json_encoder(ascii=False, nan=False)
 
 
 @attrs.frozen
