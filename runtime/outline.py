@@ -101,8 +101,10 @@ class Outline:
     rules: Permissions
 
 
-def outline(options: RunOptions, given: Iterable[str] = ()) -> Outline:
+def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
     """Read settings and agent files and look at every name in them; `given` are providers handed over in code.
+
+    The names of tools are looked at where `tools` says which there are.
 
     Raises UsageError, DefinitionError.
     """
@@ -120,11 +122,11 @@ def outline(options: RunOptions, given: Iterable[str] = ()) -> Outline:
         if name.partition("/")[0] not in known:
             check_name(name, options.model, providers, os.environ, where)
 
-    refuse_faulty(cast, root, check)
+    refuse_faulty(cast, root, check, tools)
     members = tuple(cast.closure(options.agent))
     for member in members:
         if member is not root:
-            refuse_faulty(cast, member, check)
+            refuse_faulty(cast, member, check, tools)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.errors import UsageError
-from runtime.known import ModelFlags
+from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
 from runtime.outline import RunOptions, outline
 
@@ -52,19 +52,18 @@ def run(arguments: argparse.Namespace) -> int:
         options = earlier.followed_by(options, workspace=True)
     if arguments.output:
         check_output(Path(arguments.output))
-    seen = outline(options)
+    seen = outline(options, tools=TOOL_NAMES)
     open_state(arguments.state)  # told before anything is shown
-    # Only now what takes time to load: a slip in words or files has been told by here.
-    from runtime.app import plan
-
-    ready = plan(options, seen=seen)
     if not (arguments.json or arguments.quiet):
         print(
             who_answers(seen.root.name, seen.model, asked=options.model.model is not None), file=sys.stderr, flush=True
         )
+    # Only now what takes time to load: a slip has been told by here.
+    from runtime.app import plan
+
     from .live import Shown, start
 
-    return start(ready, arguments.state, Shown.of(arguments, announced=True), earlier)
+    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments, announced=True), earlier)
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:
