@@ -37,6 +37,7 @@ IN_EACH_PHASE = 20 if FULL else 2
 PROGRAM = """
 import os, random, signal, sys, threading, time
 import runtime.app
+import runtime.cli.command_run
 from runtime.cli import main
 from runtime.journal.database import Database
 from runtime.tools import tool
@@ -65,6 +66,7 @@ def put(ctx, what: str) -> str:
 
 built_in = runtime.app.built_in
 runtime.app.built_in = lambda *given: (*built_in(*given), note, pay, put)
+runtime.cli.command_run.TOOL_NAMES += ("note", "pay", "put")
 
 commits, dies_at = 0, int(os.environ.get("DIES_AT_COMMIT", "0"))
 commit = Database.commit
@@ -179,7 +181,7 @@ class Scenario:
             self.note_hit(phase)
             self.decide()
         else:
-            assert 0 == code, (self.record().finished, (self.base / "errors").read_text())
+            assert 0 == code, (phase, code, (self.base / "errors").read_text())
         return code == 0
 
     def note_hit(self, phase: str) -> None:
