@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import trio
@@ -13,7 +12,6 @@ from actors import Actor
 from .activity import Activity
 from .alerts import Alerts
 from .background import Background
-from .changes import Changes
 from .context.joined import joined_text
 from .context.squeeze import squeezed
 from .continuation import Continuation
@@ -25,42 +23,31 @@ from .events import (
     ActorFinished,
     ActorHeld,
     ActorStarted,
-    ToolOutput,
-    ToolRetried,
     Warned,
 )
 from .family import Family, Hire
 from .history import History
-from .journal.state import ActorState, PastStep, RunState
 from .limits.budget import Ask, Purpose
 from .limits.limits import Limits
 from .limits.loops import GuardSettings
-from .messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResults, UserMessage, size_of
+from .messages import AssistantMessage, ToolCall, ToolResults, UserMessage, size_of
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
-from .questions import ask_human
-from .record import messages_to_json, report_to_json, result_of
+from .record import messages_to_json, report_to_json
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
 from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run
+from .standing import RESULT_CAP, Standing
 from .stop import Stop
-from .tools import RunHooks, ToolBox, ToolContext
+from .tools import ToolBox
 from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
+from .words import CONTINUE, EMPTY, last_turn
+from .workbench import run_hooks
 
-CONTINUE = "Continue exactly where you stopped; do not repeat what you have already written."
-EMPTY = "Your reply was empty. Give your answer, or call a tool."
-GO_ON = "There is room to go on now. Continue with your task from where you stand."
-LAST_TURN = (
-    "This is your last turn: no more tools. Give the best answer you can from what you have so far, "
-    "and say what is not done."
-)
-WRAP_UP = f"{{why}} {LAST_TURN}"
 MOST_CONTINUATIONS = 5
-RESULT_CAP = 24_000
-"""Tokens, estimated, that one round's results may add to the history."""
 
 
 class Agent(Actor[Assignment, Report]):
@@ -99,22 +86,10 @@ class Agent(Actor[Assignment, Report]):
         self.left_out = 0
         self.work: Round | None = None
         self.cut_text = ""
-        self._said = ""
-        self._begun = False
-        self._ended = False
+        self.standing = Standing()
         self.report: Report | None = None
-        self._too_late = ""
-        self._orphans: tuple[ActorState, ...] = ()
         self._scope = trio.CancelScope()
-        self._cancelled_by = ""
-        self._held = False
-        self._continue: trio.Event | None = None
-        self._stop: Stop | None = None
-        self._continued = 0
-        self._was_empty = False
         self._earlier: Continuation | None = None
-        self._wrapping_up = False
-        self._wrapped_up = False
 
     def equip(
         self, toolbox: ToolBox, system: tuple[str, ...], specs: tuple[ToolSpec, ...], guard: GuardSettings
@@ -124,7 +99,7 @@ class Agent(Actor[Assignment, Report]):
         self.specs = specs
         self.system = system
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
-        self.hooks = RunHooks(retried=self._retried, backoff=_backoff, keep=self.run.results.keep, data=self._data)
+        self.hooks = run_hooks(self)
         self.history.measure_prompt(system, self.specs)
 
     # --- the loop ------------------------------------------------------------------------------------------------
@@ -141,7 +116,7 @@ class Agent(Actor[Assignment, Report]):
             with self._scope:
                 report = await self._work()
             if report is None:
-                report = self._report("cancelled", detail=f"cancelled by {self._cancelled_by}")
+                report = self._report("cancelled", detail=f"cancelled by {self.standing.cancelled_by}")
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             raise
@@ -154,7 +129,7 @@ class Agent(Actor[Assignment, Report]):
     async def _work(self) -> Report:
         async with self.background:
             try:
-                for child in self._orphans:
+                for child in self.standing.orphans:
                     self.background.take_up(child)
                 with self.run.deadlines.soft(self.path) as scope:
                     outcome = await self._loop()
@@ -166,12 +141,12 @@ class Agent(Actor[Assignment, Report]):
                     return self._report("stopped", None, "context_window", error.message)
                 return self._report("failed", detail=error.message)
             finally:
-                self._too_late = "has ended"
+                self.standing.too_late = "has ended"
 
     async def _loop(self) -> Report | Stop:
         while True:
-            if self._stop is not None and not self.history.conversation.open_calls:
-                return self._stop
+            if self.standing.stop is not None and not self.history.conversation.open_calls:
+                return self.standing.stop
             await self._while_held()
             self._hear()
             match self.history.conversation.next_step():
@@ -199,10 +174,12 @@ class Agent(Actor[Assignment, Report]):
 
     async def _call(self, because: str) -> Report | Stop | None:
         if because == "length":
-            if self._continued >= MOST_CONTINUATIONS:
+            if self.standing.continued >= MOST_CONTINUATIONS:
                 text = joined_text(self.history.conversation.messages, CONTINUE)
-                return self._report("stopped", text, "length", f"still cut off after {self._continued} continuations")
-            self._continued += 1
+                return self._report(
+                    "stopped", text, "length", f"still cut off after {self.standing.continued} continuations"
+                )
+            self.standing.continued += 1
             self.history.note(CONTINUE, "length")
             self.alerts.tell("continuation")
         reply = await call_model(self)
@@ -214,7 +191,7 @@ class Agent(Actor[Assignment, Report]):
     def _add(self, reply: AssistantMessage) -> None:
         self.history.add(reply)
         if reply.text.strip():
-            self._said = reply.text
+            self.standing.said = reply.text
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> Stop | None:
         work = self.work = self.work or Round(calls, self.result_cap)
@@ -224,7 +201,7 @@ class Agent(Actor[Assignment, Report]):
         assert isinstance(reply, AssistantMessage)
         stop = self.alerts.observe(reply, work, self.history)
         self._close_round("")
-        return stop or self._stop
+        return stop or self.standing.stop
 
     async def _finish(self, message: AssistantMessage) -> Report | None:
         """The model wants nothing more: report, unless a background child still works or nothing was said."""
@@ -236,12 +213,12 @@ class Agent(Actor[Assignment, Report]):
         if self.background.running:
             await self.background.wait_news()
             return None
-        text = joined_text(self.history.conversation.messages, CONTINUE) or self._said
+        text = joined_text(self.history.conversation.messages, CONTINUE) or self.standing.said
         if text.strip():
             return self._report("completed", text)
-        if self._was_empty:
+        if self.standing.was_empty:
             return self._report("failed", detail="the model gave an empty answer twice")
-        self._was_empty = True
+        self.standing.was_empty = True
         self.history.note(EMPTY, "empty")
         return None
 
@@ -250,11 +227,11 @@ class Agent(Actor[Assignment, Report]):
         self._close_round(f"interrupted: {stop.detail}")
         with self.run.deadlines.hard(self.path):
             await self.background.stop()
-        if not self._wrapping_up:
+        if not self.standing.wrapping_up:
             self._hear()
-            self.history.note(WRAP_UP.format(why=_sentence(stop.detail)), "wrap_up", stop)
-        self._too_late = "gives its last answer"
-        if self._wrapped_up:
+            self.history.note(last_turn(stop.detail), "wrap_up", stop)
+        self.standing.too_late = "gives its last answer"
+        if self.standing.wrapped_up:
             return self._report("stopped", None, stop.reason, stop.detail)
         self._make_room()
         with self.run.deadlines.hard(self.path):
@@ -277,10 +254,10 @@ class Agent(Actor[Assignment, Report]):
             self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
-        while self._held:
-            self._continue = self._continue or trio.Event()
-            with self.activity.idle(lambda: not self._held):
-                await self._continue.wait()
+        while self.standing.held:
+            self.standing.released = self.standing.released or trio.Event()
+            with self.activity.idle(lambda: not self.standing.held):
+                await self.standing.released.wait()
 
     def _close_round(self, reason: str) -> None:
         """Put the round's results into the history; calls without one get a typed result that gives the reason."""
@@ -325,36 +302,7 @@ class Agent(Actor[Assignment, Report]):
 
     def stop_after_round(self, stop: Stop) -> None:
         """End once this round's results are in."""
-        self._stop = self._stop or stop
-
-    def tool_context(self, call: ToolCall) -> ToolContext:
-        """What the tool of one call may touch."""
-        run, id = self.run, call.id
-        changes = Changes(run, self.path, id)
-        return ToolContext(
-            workspace=run.workspace.keeping(changes.keep),
-            call_id=id,
-            actor=self.path,
-            output=lambda text: run.stream.publish_live(ToolOutput(actor=self.path, call_id=id, text=text)),
-            changed=changes.changed,
-            report=lambda event: run.append(attrs.evolve(event, actor=self.path)),
-            readable=self.permits.readable,
-            memory=self.memory,
-            original=changes.original,
-            ask=lambda text, options: ask_human(self, id, text, options),
-            may_fetch=self.permits.may_fetch,
-            may_fetch_private=self.permits.may_fetch_private,
-            reaper=run.reaper,
-        )
-
-    def _retried(self, call: ToolCall, attempt: int, wait: float, message: str) -> None:
-        self.run.append(
-            ToolRetried(actor=self.path, call_id=call.id, name=call.name, attempt=attempt, wait=wait, message=message)
-        )
-
-    def _data(self, call: ToolCall, data: JsonObject) -> None:
-        if self.work is not None:
-            self.work.data[call.id] = data
+        self.standing.stop = self.standing.stop or stop
 
     # --- control: served at any time -------------------------------------------------------------------------------
 
@@ -363,8 +311,8 @@ class Agent(Actor[Assignment, Report]):
 
         Raises UsageError where it would never be read.
         """
-        if self._too_late:
-            raise UsageError(f"too late: {self.path} {self._too_late}")
+        if self.standing.too_late:
+            raise UsageError(f"too late: {self.path} {self.standing.too_late}")
         self.history.steer(id, text, by, interrupt)
         if interrupt and self.work is not None:
             self.work.interrupted_by = f"interrupted by a message from {by}"
@@ -373,69 +321,21 @@ class Agent(Actor[Assignment, Report]):
 
     def cancel(self, by: str) -> None:
         """End this actor and everything below it; its parent gets a `cancelled` report."""
-        self._cancelled_by = by
+        self.standing.cancelled_by = by
         self._scope.cancel()
 
     def hold(self, by: str) -> None:
         """Stop before the next step."""
-        if not self._held:
-            self._held = True
+        if not self.standing.held:
+            self.standing.held = True
             self.run.append(ActorHeld(actor=self.path, by=by))
 
     def go_on(self, by: str) -> None:
-        if self._held:
-            self._held = False
-            if self._continue is not None:
-                self._continue.set()
-                self._continue = None
+        if self.standing.held:
+            self.standing.release()
             self.run.append(ActorContinued(actor=self.path, by=by))
 
     # --- beginning and end -----------------------------------------------------------------------------------------
-
-    def restore(self, record: RunState, state: ActorState) -> None:
-        """Stand where an earlier process left this actor: history, round, steering, children, turn, guard."""
-        self._begun = True
-        self._orphans = self.background.recall(record)
-        history, past = list(state.history), list(state.past)
-        done = {id: result_of(call.finished) for id, call in state.calls.items() if call.finished is not None}
-        seconds = {id: call.finished.seconds for id, call in state.calls.items() if call.finished is not None}
-        if not state.judged and isinstance(last := history[-1], ToolResults) and isinstance(step := past[-1], PastStep):
-            # The guard had not seen the round yet: it is open again, with nothing left to run.
-            del history[-1], past[-1]
-            done = {result.call_id: result for result in last.results}
-            seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
-        self.history.restore(history, state.steers.values())
-        self.turn = state.turn
-        self._said = state.last_text
-        self.memory.restore(state.seen, state.notes)
-        self._held = state.held
-        self.result_cap = state.result_cap or RESULT_CAP
-        self.room = self.result_cap * BYTES_PER_TOKEN
-        self.family.recall(state.children)
-        self.alerts.remember(past)
-        if state.stop is not None:
-            self._stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
-            self._wrapping_up, self._wrapped_up = state.wrapping_up, state.wrapped_up
-            self._too_late = "gives its last answer" if state.wrapping_up else ""
-        if state.reopened:
-            self.alerts.tell("user_message")
-        else:
-            notes = [message.text for message in history if isinstance(message, UserMessage) and message.kind == "note"]
-            self._continued, self._was_empty = notes.count(CONTINUE), EMPTY in notes
-        if calls := self.history.conversation.open_calls:
-            self.work = Round(
-                calls,
-                self.result_cap,
-                done,
-                seconds,
-                requested={call.id for call in calls},
-                counted={call.call_id for call in state.calls.values() if call.verdict},
-                started={call.call_id for call in state.unclear_calls},
-            )
-        elif state.reopened and not _asks(self.history.conversation.messages[-1]):
-            self.history.note(GO_ON, "resume")
-        if state.cancel is not None and state.report is None:
-            self.cancel(state.cancel.by or "you")
 
     def follow(self, earlier: Continuation) -> None:
         """Begin with what the root of an earlier run has heard and said."""
@@ -446,9 +346,9 @@ class Agent(Actor[Assignment, Report]):
     def begin(self, assignment: Assignment) -> None:
         """Put the actor on record as started, once; `handle` or `dismiss` ends it."""
         self.run.live[self.path] = self
-        if self._begun:
+        if self.standing.begun:
             return
-        self._begun = True
+        self.standing.begun = True
         self.run.append(
             ActorStarted(
                 actor=self.path,
@@ -459,7 +359,7 @@ class Agent(Actor[Assignment, Report]):
                 model=self.model.full_name,
                 limits=self.limits.as_json(),
                 prompt=self.system,
-                tools=specs_to_json(self.specs),
+                tools=tuple(spec.as_json() for spec in self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
                 **self._inherited(),
@@ -477,17 +377,17 @@ class Agent(Actor[Assignment, Report]):
 
     def dismiss(self) -> None:
         """End an actor that was cut off before its task ran; nothing happens to one that has ended by itself."""
-        if not self._ended and not self.run.suspending:
+        if not self.standing.ended and not self.run.suspending:
             self._end(self._report("cancelled"))
 
     @property
     def words(self) -> str:
         """The newest words of its model: its partial work."""
-        return self._said or self.cut_text
+        return self.standing.said or self.cut_text
 
     def _end(self, report: Report) -> Report:
-        self._ended = True
-        self._too_late = "has ended"
+        self.standing.ended = True
+        self.standing.too_late = "has ended"
         self.report = report
         run = self.run
         try:
@@ -511,24 +411,3 @@ class Agent(Actor[Assignment, Report]):
         if text is None:
             text = self.words
         return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail)
-
-
-def _backoff(attempt: int) -> float:
-    return 0.5 * 2.0**attempt
-
-
-def specs_to_json(specs: Iterable[ToolSpec]) -> tuple[JsonObject, ...]:
-    """Tools as the record keeps them."""
-    return tuple({"name": each.name, "description": each.description, "parameters": each.parameters} for each in specs)
-
-
-def _asks(message: Message) -> bool:
-    """Whether the model has something new to answer to, other than that its last turn has come."""
-    if isinstance(message, UserMessage):
-        return not message.text.endswith(LAST_TURN)
-    return isinstance(message, ToolResults)
-
-
-def _sentence(text: str) -> str:
-    name = "_" in text.partition(":")[0]
-    return (text if name else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import attrs
 
-from .agent import Agent, specs_to_json
+from .agent import Agent
 from .background import await_tool, start_tool
 from .context.prompt import listing, render, system_parts
 from .definitions import Caps, Definition
@@ -22,6 +22,7 @@ from .model import ToolSpec
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
 from .run import Run
+from .standing import restore
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
 
@@ -68,7 +69,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         agent.follow(run.earlier)
     if recovered is not None and run.recovered is not None:
         run.taken_up.add(path)
-        agent.restore(run.recovered, recovered)
+        restore(agent, run.recovered, recovered)
         ledger.keep(path, agent.ask(agent.request("turn", 0), "turn"))
     return agent
 
@@ -169,7 +170,10 @@ def _prefix(
         return recovered.prompt, recorded
     run.append(
         PrefixChanged(
-            actor=agent.path, why=f"{what} changed since the run began", prompt=prompt, tools=specs_to_json(specs)
+            actor=agent.path,
+            why=f"{what} changed since the run began",
+            prompt=prompt,
+            tools=tuple(spec.as_json() for spec in specs),
         )
     )
     return prompt, specs

@@ -52,6 +52,10 @@ class ToolSpec:
         """Bytes it adds to a request, as the gauge counts them."""
         return byte_length(json.dumps(self.parameters)) + byte_length(self.name + self.description)
 
+    def as_json(self) -> JsonObject:
+        """As the record keeps it."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
 
 @attrs.frozen
 class ModelSettings:

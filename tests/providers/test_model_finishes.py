@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from runtime.agent import CONTINUE, MOST_CONTINUATIONS
+from runtime.agent import MOST_CONTINUATIONS
 from runtime.events import LoopStopped, ModelFinished, NoteAdded, ToolFinished
 from runtime.limits.limits import Limits
 from runtime.wire import WIRES, WireName
+from runtime.words import CONTINUE
 
 each_wire = pytest.mark.parametrize("wire", WIRES)
 LENGTH = {"openai-chat": "length", "anthropic-messages": "max_tokens", "openai-responses": "max_output_tokens"}
