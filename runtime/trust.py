@@ -174,10 +174,11 @@ def _read(file: Path) -> Trust | None:
         found: Any = json.loads(read_bytes(file))
     except (OSError, ValueError, RecursionError):
         return None
-    match found:
-        case {"workspace": str(workspace), "files": dict(files)}:
-            kept = cast("dict[str, object]", files)
-            at = cast("dict[str, object]", found).get("at")
-            return Trust(workspace, {name: str(content) for name, content in kept.items()}, str(at or ""))
-        case _:
-            return None
+    if not isinstance(found, dict):
+        return None
+    kept = cast("dict[str, Any]", found)
+    workspace, files = kept.get("workspace"), kept.get("files")
+    if not isinstance(workspace, str) or not isinstance(files, dict):
+        return None
+    contents = cast("dict[str, object]", files)
+    return Trust(workspace, {name: str(each) for name, each in contents.items()}, str(kept.get("at") or ""))

@@ -12,7 +12,7 @@ import ipaddress
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import attrs
@@ -158,9 +158,9 @@ def _words(value: Any) -> Iterator[str]:
             except ValueError:
                 yield from each.split()
         elif isinstance(each, Mapping):
-            todo.extend(each.values())
-        elif isinstance(each, Iterable):
-            todo.extend(each)
+            todo.extend(cast("Mapping[Any, Any]", each).values())
+        elif isinstance(each, list | tuple):
+            todo.extend(cast("Iterable[Any]", each))
 
 
 # --- what is left without trust ----------------------------------------------------------------------------------
