@@ -11,8 +11,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
@@ -141,7 +141,7 @@ def _shown(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A setting that was read into an object, as data: only what it says."""
-    if not attrs.has(type(value)):
+    if not attrs.has(type(value)):  # pyright: ignore[reportUnknownArgumentType]
         return value
     return {name: each for name, each in attrs.asdict(value).items() if each}
 
@@ -150,7 +150,7 @@ def _words(value: Any) -> Iterator[str]:
     """Every word of a setting, at any depth: a command may name a file of the workspace."""
     todo: list[Any] = [_plain(value)]
     while todo:
-        each = todo.pop()
+        each: Any = todo.pop()
         if isinstance(each, str):
             yield each
             try:
@@ -158,9 +158,9 @@ def _words(value: Any) -> Iterator[str]:
             except ValueError:
                 yield from each.split()
         elif isinstance(each, Mapping):
-            todo.extend(cast("Mapping[Any, Any]", each).values())
+            todo.extend(each.values())  # pyright: ignore[reportUnknownArgumentType]
         elif isinstance(each, list | tuple):
-            todo.extend(cast("Iterable[Any]", each))
+            todo.extend(each)  # pyright: ignore[reportUnknownArgumentType]
 
 
 # --- what is left without trust ----------------------------------------------------------------------------------
