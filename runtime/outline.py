@@ -18,7 +18,7 @@ from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
-from .vetting import vet_agent
+from .vetting import Knowledge, vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
@@ -161,8 +161,7 @@ def refuse_faulty(
     faults = vet_agent(
         definition,
         content,
-        agents=cast.members,
-        tools=tools,
+        known=Knowledge(tuple(cast.members), tuple(tools) if tools is not None else None),
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
     if faults:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
 from .definitions import KEYS, Definition, unknown_names
@@ -13,24 +15,37 @@ from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .policy.rules import RuleError, parse_rule
 
 
+@attrs.frozen
+class Knowledge:
+    """The names there are; those of a kind that is None are not looked at. `rules`: look at the tools in rules too."""
+
+    agents: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
+    mcps: tuple[str, ...] | None = None
+    rules: bool = False
+
+    def by_key(self) -> dict[str, tuple[str, ...]]:
+        """The names by the key of an agent file that may hold them."""
+        known = {"tools": self.tools, "skills": self.skills, "mcps": self.mcps}
+        return {"subagents": self.agents} | {key: names for key, names in known.items() if names is not None}
+
+
 def vet_agent(
-    definition: Definition,
-    content: str,
-    *,
-    agents: Iterable[str],
-    tools: Iterable[str] | None = None,
-    check_model: Callable[[str], None] | None = None,
+    definition: Definition, content: str, *, known: Knowledge, check_model: Callable[[str], None] | None = None
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
-    `check_model` raises UsageError for a model that cannot be meant. Without `tools`, their names are not looked at.
+    `check_model` raises UsageError for a model that cannot be meant. A file of another runtime has told its faults when
+    it was read.
     """
-    known = {"subagents": list(agents)} | ({"tools": list(tools)} if tools is not None else {})
+    if definition.style != "native":
+        return []
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
-    faults = unknown_names(definition, content, **known)
-    faults += _rules(fields.place("permissions"))
+    faults = unknown_names(definition, content, **known.by_key())
+    faults += _rules(fields.place("permissions"), known.tools if known.rules else None)
     faults += _model(fields.place("model"), check_model)
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
@@ -58,14 +73,28 @@ def _nothing(source: Source) -> Value:
     return empty
 
 
-def _rules(permissions: Value | None) -> list[Fault]:
+def ring_of(name: str, subagents: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """How an agent's subagents lead back to it, the shortest way, beginning and ending with it; () if they do not."""
+    ways: list[tuple[str, ...]] = [(name,)]
+    seen: set[str] = set()
+    for way in ways:
+        for child in subagents.get(way[-1], ()):
+            if child == name:
+                return (*way, name)
+            if child not in seen:
+                seen.add(child)
+                ways.append((*way, child))
+    return ()
+
+
+def _rules(permissions: Value | None, tools: Iterable[str] | None = None) -> list[Fault]:
     found: list[Fault] = []
     for _, rules in _pairs(permissions):
         for rule in _entries(rules):
             written = rule.plain()
             if isinstance(written, str):
                 try:
-                    parse_rule(written)
+                    parse_rule(written, known=tools)
                 except RuleError as error:
                     found.append(rule.fault(str(error)))
     return found

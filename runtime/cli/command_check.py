@@ -15,7 +15,7 @@ from runtime.definitions import read
 from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
-from runtime.vetting import vet_agent, vet_config
+from runtime.vetting import Knowledge, vet_agent, vet_config
 
 from .faults import count_of, excerpts
 
@@ -77,7 +77,7 @@ class _Look:
         self._cast: Cast = find(workspace)
         from runtime.tools.registry import built_in
 
-        self._tools = [tool.name for tool in built_in()]
+        self._tools = tuple(tool.name for tool in built_in())
         self._providers: dict[str, ProviderConfig] = {}
         user = settings.user_folder()
         for path in [*([user / "config.yaml"] if user is not None else []), workspace / "elenco.yaml"]:
@@ -104,8 +104,7 @@ class _Look:
                 found = vet_agent(
                     definition,
                     content,
-                    agents=[*self._cast.members, definition.name],
-                    tools=self._tools,
+                    known=Knowledge((*self._cast.members, definition.name), self._tools, rules=True),
                     check_model=self._check_model(shown),
                 )
         except DefinitionError as error:
