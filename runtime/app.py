@@ -43,6 +43,7 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -62,6 +63,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    shelf: Shelf = Shelf()
 
 
 def plan(
@@ -108,7 +110,9 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    return Plan(
+        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.shelf
+    )
 
 
 def _given(tool: Tool) -> Tool:
@@ -257,6 +261,8 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        shelf=ready.shelf,
+        state=state,
     )
     limits = ready.limits
     report = resumption.report if resumption is not None else None

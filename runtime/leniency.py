@@ -53,9 +53,7 @@ def _passed_over(lines: list[str]) -> int:
     inside = False
     for number, line in enumerate(lines):
         bare = line.strip()
-        if inside:
-            inside = "-->" not in bare
-        elif bare.startswith("<!--"):
+        if inside or bare.startswith("<!--"):
             inside = "-->" not in bare
         elif bare and not bare.startswith("#"):
             return number

@@ -177,7 +177,7 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
 async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
     """The arguments the call may run with (a human may have edited them), or the result that says why not."""
     call, tool = entry.call, entry.tool
-    subject = await me.permits.subject(tool, entry.arguments, me.run.workspace)
+    subject = await me.permits.subject(tool, entry.arguments, me.workspace)
     decision = me.permits.judge(subject)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
         me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
@@ -207,7 +207,7 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
     if answer.arguments is None:
         return entry.arguments
     # A human may change what is done, and still nothing that is denied.
-    edited = await me.permits.decide(tool, answer.arguments, me.run.workspace)
+    edited = await me.permits.decide(tool, answer.arguments, me.workspace)
     if edited.verdict == "deny":
         text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
         return ToolResult(call.id, call.name, text, "refused")

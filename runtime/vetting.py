@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import attrs
-
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
 from .definitions import KEYS, Definition, unknown_names
@@ -15,37 +13,33 @@ from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .policy.rules import RuleError, parse_rule
 
 
-@attrs.frozen
-class Knowledge:
-    """The names there are; those of a kind that is None are not looked at. `rules`: look at the tools in rules too."""
-
-    agents: tuple[str, ...] = ()
-    tools: tuple[str, ...] | None = None
-    skills: tuple[str, ...] | None = None
-    mcps: tuple[str, ...] | None = None
-    rules: bool = False
-
-    def by_key(self) -> dict[str, tuple[str, ...]]:
-        """The names by the key of an agent file that may hold them."""
-        known = {"tools": self.tools, "skills": self.skills, "mcps": self.mcps}
-        return {"subagents": self.agents} | {key: names for key, names in known.items() if names is not None}
-
-
 def vet_agent(
-    definition: Definition, content: str, *, known: Knowledge, check_model: Callable[[str], None] | None = None
+    definition: Definition,
+    content: str,
+    *,
+    agents: Iterable[str],
+    tools: Iterable[str] | None = None,
+    servers: Iterable[str] | None = None,
+    skills: Iterable[str] | None = None,
+    strict: bool = False,
+    check_model: Callable[[str], None] | None = None,
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
-    `check_model` raises UsageError for a model that cannot be meant. A file of another runtime has told its faults when
-    it was read.
+    `check_model` raises UsageError for a model that cannot be meant. Names of tools, MCP servers and skills are looked
+    at where `tools`, `servers` and `skills` say which there are; with `strict`, so are the tools that rules begin with.
+    A file of another runtime has told its faults when it was read.
     """
     if definition.style != "native":
         return []
+    skills = None if definition.skills == "all" else skills
+    given = {"subagents": agents, "tools": tools, "mcps": servers, "skills": skills}
+    known = {key: list(names) for key, names in given.items() if names is not None}
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
-    faults = unknown_names(definition, content, **known.by_key())
-    faults += _rules(fields.place("permissions"), known.tools if known.rules else None)
+    faults = unknown_names(definition, content, **known)
+    faults += _rules(fields.place("permissions"), known.get("tools") if strict else None)
     faults += _model(fields.place("model"), check_model)
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
@@ -104,7 +98,7 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     if place is None or check is None:
         return []
     try:
-        check(str(place.plain()))
+        check(str(place.plain()).strip())
     except UsageError as error:
         return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []

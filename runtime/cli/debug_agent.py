@@ -12,7 +12,8 @@ from typing import Any, TextIO, cast
 import attrs
 
 from runtime.context.prompt import render
-from runtime.definitions import CAP_KEYS, KEYS, Definition, Style
+from runtime.definitions import KEYS, Definition, OutputRules, Style
+from runtime.definitions import Permissions as Written
 from runtime.definitions import read as read_native
 from runtime.errors import DefinitionError, Fault, UsageError, did_you_mean
 from runtime.foreign import STYLES, read_foreign
@@ -24,7 +25,7 @@ from runtime.policy.decision import Ceiling, decide
 from runtime.policy.rules import FAMILIES, Permissions, Rule, RuleError, parse_permissions
 from runtime.policy.shell import judge
 from runtime.policy.subjects import AgentSubject, HostSubject, PathSubject, PathUse, PlainSubject, ShellSubject, Subject
-from runtime.vetting import Knowledge, ring_of, vet_agent
+from runtime.vetting import ring_of, vet_agent
 
 USES: Mapping[str, str] = {
     "read_file": "read",
@@ -69,7 +70,9 @@ class Surroundings:
 
         variables = {str(key): str(value) for key, value in environment.get("template_variables", {}).items()}
         tools = names("tools")
-        return cls(tools if tools is not None else TOOL_NAMES, names("skills"), names("mcps"), names("providers"), variables)
+        return cls(
+            tools if tools is not None else TOOL_NAMES, names("skills"), names("mcps"), names("providers"), variables
+        )
 
     def check_model(self, name: str) -> None:
         """Raises UsageError for a model that cannot be meant."""
@@ -136,14 +139,22 @@ def _read(path: Path, style: Style, around: Surroundings, *, alone: bool = False
 
 def _vetted(definition: Definition, content: str, path: Path, around: Surroundings) -> Read:
     near = _neighbours(path, around)
-    known = Knowledge(
-        agents=(*near, definition.name), tools=around.tools, skills=around.skills, mcps=around.mcps, rules=True
+    faults = vet_agent(
+        definition,
+        content,
+        agents=(*near, definition.name),
+        tools=around.tools,
+        servers=around.mcps,
+        skills=around.skills,
+        strict=True,
+        check_model=around.check_model,
     )
-    faults = vet_agent(definition, content, known=known, check_model=around.check_model)
     warnings = [fault for fault in definition.warnings if "no key 'tools'" not in fault.text]
     first = near.get(definition.name)
     if first is not None and first[0] != path and first[0].name < path.name:
-        faults.append(Fault(str(path), 1, f"not used: {first[0].name} has the name '{definition.name}' and comes first"))
+        faults.append(
+            Fault(str(path), 1, f"not used: {first[0].name} has the name '{definition.name}' and comes first")
+        )
     elif first is not None and first[0] != path:
         other = f"{first[0].name} has the name '{definition.name}' as well and is not used"
         warnings.append(Fault(str(path), 1, other, warning=True))
@@ -154,7 +165,7 @@ def _vetted(definition: Definition, content: str, path: Path, around: Surroundin
         warnings.append(Fault(str(path), 1, text, warning=True))
     if any(not fault.warning for fault in faults):
         return Read(None, {}, tuple(faults))
-    return Read(definition, _fields(definition, content), tuple([*faults, *warnings]))
+    return Read(definition, _fields(definition, content), (*faults, *warnings))
 
 
 def _neighbours(path: Path, around: Surroundings) -> dict[str, tuple[Path, Definition]]:
@@ -177,15 +188,15 @@ def _fields(definition: Definition, content: str) -> dict[str, Any]:
     values: dict[str, Any] = {**attrs.asdict(definition, recurse=False), **attrs.asdict(definition.caps)}
     found = {key: values[key] for key in KEYS if key in written and key not in ("name", "description")}
     for key, value in found.items():
-        found[key] = _listed(value)
-        if attrs.has(type(value)):
-            found[key] = {name: _listed(each) for name, each in attrs.asdict(value, recurse=False).items()}
+        match value:
+            case tuple():
+                found[key] = list(cast("Iterable[Any]", value))
+            case Written() | OutputRules():
+                found[key] = json.loads(json.dumps(attrs.asdict(value, recurse=False)))
+            case _:
+                pass
     place = written.place("description")
     return {**found, "description": str(place.plain()).strip() if place is not None else definition.description}
-
-
-def _listed(value: Any) -> Any:
-    return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _decided(
@@ -246,4 +257,3 @@ def _subject(tool: str, argument: str) -> Subject:
             return PathSubject(name, (PathUse(use, argument.removeprefix("./") or "."),), changes=use == "write")
         case _:
             return PlainSubject(name)
-

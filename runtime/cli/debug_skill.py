@@ -47,7 +47,7 @@ def _folder(name: Any) -> Path | None:
 
 def _answer(entry: Entry, shelf: Shelf) -> dict[str, Any]:
     problems = [{"line": problem.line, "text": problem.text} for problem in entry.reading.problems]
-    found = {"path": str(entry.path), "result": "reject", "name": None, "description": None}
+    found: dict[str, Any] = {"path": str(entry.path), "result": "reject", "name": None, "description": None}
     if entry.same_as:
         return {**found, "problems": [{"line": 1, "text": f"a link to {entry.same_as}, which is listed already"}]}
     skill = entry.skill
@@ -64,4 +64,9 @@ def _answer(entry: Entry, shelf: Shelf) -> dict[str, Any]:
     }
     if skill.allowed:
         found["allowed_tools"] = list(skill.allowed)
-    return {**found, "problems": [each for each, problem in zip(problems, entry.reading.problems, strict=True) if problem.level != "remark"]}
+    return {
+        **found,
+        "problems": [
+            each for each, problem in zip(problems, entry.reading.problems, strict=True) if problem.level != "remark"
+        ],
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from runtime.definitions import Caps, Definition, Permissions
 from runtime.errors import Fault, did_you_mean
@@ -18,6 +18,13 @@ KEYS = (
     *("mcpServers", "hooks", "memory", "background", "effort", "isolation", "color", "initialPrompt"),
 )
 RIGHTS = frozenset({"tools", "disallowedTools", "permissionMode", "maxTurns"})
+EFFORTS: Mapping[str, Literal["low", "medium", "high"]] = {
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
 NOT_HERE = {
     "memory": "there is no memory of an agent's own here",
     "background": "whoever calls the agent decides whether to wait for it",
@@ -26,9 +33,7 @@ NOT_HERE = {
 }
 
 
-def understand(
-    taking: Taking, name: str, body: str, there: Collection[str]
-) -> tuple[Definition, Mapping[str, Any]]:
+def understand(taking: Taking, name: str, body: str, there: Collection[str]) -> tuple[Definition, Mapping[str, Any]]:
     """The file as a Definition, and its fields as written."""
     fields: dict[str, Any] = {}
     written = taking.text("name")
@@ -175,10 +180,12 @@ def _effort(taking: Taking) -> Literal["low", "medium", "high"] | None:
     if place is None:
         return None
     written = str(place.plain())
-    if written in ("low", "medium", "high"):
-        return cast('Literal["low", "medium", "high"]', written)
-    taking.warn(place, f"effort {written}: taken as high" if written in ("xhigh", "max") else f"effort {written}?")
-    return "high" if written in ("xhigh", "max") else None
+    effort = EFFORTS.get(written)
+    if effort is None:
+        taking.warn(place, f"effort {written} is not known; it is not used")
+    elif effort != written:
+        taking.warn(place, f"effort {written}: taken as {effort}")
+    return effort
 
 
 def _hooks(taking: Taking) -> Mapping[str, Any]:

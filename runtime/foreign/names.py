@@ -83,7 +83,9 @@ OPENCODE: Mapping[str, Kind] = {
     "skill": "skill",
 }
 
-SHORT: Mapping[str, str] = {kind: counterpart.gives[0] for kind, counterpart in COUNTERPARTS.items() if counterpart.gives}
+SHORT: Mapping[str, str] = {
+    kind: counterpart.gives[0] for kind, counterpart in COUNTERPARTS.items() if counterpart.gives
+}
 """Short names for tools, and which of ours is meant."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -12,6 +12,7 @@ from runtime.definitions import Caps, Definition, Permissions
 from runtime.errors import did_you_mean
 from runtime.frontmatter import Value, Wrong, kind, number
 
+from .claude import EFFORTS
 from .names import COUNTERPARTS, EDITORS, OPENCODE, WRITERS, Kind, taken
 from .rules import allowing, forbidding
 from .taking import Taking
@@ -22,11 +23,12 @@ KEYS = (
 )
 RIGHTS = frozenset({"tools", "permission", "permissions", "steps", "maxSteps", "disable", "disabled"})
 MODES = ("primary", "subagent", "all")
-EFFECTS = ("allow", "ask", "deny")
 BEYOND = frozenset({"external_directory", "doom_loop", "lsp", "codesearch"})
 """What can be permitted there and is nothing here: no tool leaves the workspace, and loops are always watched."""
 
 Effect: TypeAlias = Literal["allow", "ask", "deny"]
+
+EFFECTS: Mapping[str, Effect] = {"allow": "allow", "ask": "ask", "deny": "deny"}
 
 
 @attrs.frozen
@@ -39,9 +41,7 @@ class Entry:
     place: Value
 
 
-def understand(
-    taking: Taking, name: str, body: str, there: Collection[str]
-) -> tuple[Definition, Mapping[str, Any]]:
+def understand(taking: Taking, name: str, body: str, there: Collection[str]) -> tuple[Definition, Mapping[str, Any]]:
     """The file as a Definition, and its fields as written."""
     fields: dict[str, Any] = {}
     description = taking.text("description").strip()
@@ -57,7 +57,9 @@ def understand(
         fields["max_steps"] = steps
     tools = _tools(taking, there)
     tools, rules, skills, subagents = _permitted(taking, tools, there)
-    disabled = any((place := taking.place(key)) is not None and place.plain() is True for key in ("disable", "disabled"))
+    disabled = any(
+        (place := taking.place(key)) is not None and place.plain() is True for key in ("disable", "disabled")
+    )
     if disabled:
         taking.warn(taking.place("disable") or taking.place("disabled"), "switched off: it is offered to nobody")
     definition = Definition(
@@ -88,8 +90,8 @@ def _model(taking: Taking, fields: dict[str, Any]) -> tuple[str | None, Literal[
         fields["model"] = model
     if variant:
         fields["variant"] = variant
-        if variant in ("low", "medium", "high"):
-            return model or None, cast('Literal["low", "medium", "high"]', variant)
+        if (effort := EFFORTS.get(variant)) is not None:
+            return model or None, effort
         taking.warn(place or taking.place("variant"), f"the variant '{variant}' means nothing here")
     return model or None, None
 
@@ -133,7 +135,7 @@ def _tools(taking: Taking, there: Collection[str]) -> tuple[str, ...]:
 
 def _meant(name: str, there: Collection[str]) -> tuple[str, ...]:
     """The tools of ours an entry of the older map speaks of: a switch for a way to write is one for all of them."""
-    kinds = {kind for known, kind in OPENCODE.items() if fnmatchcase(known, name)}
+    kinds: set[Kind] = {what for known, what in OPENCODE.items() if fnmatchcase(known, name)}
     found = [tool for tool in there if fnmatchcase(tool, name)]
     for each in kinds:
         found += _taken(each, there)
@@ -192,7 +194,7 @@ def _permitted(
             if not found:
                 taking.warn(entry.place, f"'{entry.pattern}' cannot be said in rules here; such calls ask")
     kept = tuple(tool for tool in tools if tool not in gone)
-    permissions = Permissions(*(tuple(dict.fromkeys(rules[effect])) for effect in EFFECTS))
+    permissions = Permissions(*(tuple(dict.fromkeys(found)) for found in rules.values()))
     return kept, permissions, skills, subagents
 
 
@@ -277,8 +279,8 @@ def _pattern(written: str) -> str | None:
 
 def _effect(taking: Taking, value: Value) -> Effect | None:
     plain = value.plain()
-    if plain in EFFECTS:
-        return cast("Effect", plain)
+    if isinstance(plain, str) and (effect := EFFECTS.get(plain)) is not None:
+        return effect
     near = did_you_mean(plain, EFFECTS) if isinstance(plain, str) else ""
     taking.refuse(value, f"expected allow, ask or deny, found {kind(plain)}{near}")
     return None

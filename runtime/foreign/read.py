@@ -40,9 +40,7 @@ def load_foreign(path: Path, shown: str, style: Style, name: str) -> Definition:
     return read_foreign(content, shown, style, name).definition
 
 
-def read_foreign(
-    content: str, shown: str, style: Style, name: str, there: Collection[str] = TOOL_NAMES
-) -> Foreign:
+def read_foreign(content: str, shown: str, style: Style, name: str, there: Collection[str] = TOOL_NAMES) -> Foreign:
     """What a file's text stands for, given the tools that are `there`. Raises DefinitionError listing every fault."""
     dialect = claude if style == "claude" else opencode
     cut = front(content)
@@ -52,7 +50,9 @@ def read_foreign(
     source = Source(shown, header, cut.split.header_line)
     root, remarks = parse_leniently(source, dialect.KEYS)
     if root is None:
-        raise DefinitionError([Fault(shown, cut.split.header_line, "the front matter is empty; it needs a description")])
+        raise DefinitionError(
+            [Fault(shown, cut.split.header_line, "the front matter is empty; it needs a description")]
+        )
     taking = Taking(root, shown, dialect.KEYS, dialect.RIGHTS)
     taking.warnings += as_faults(shown, (*cut.remarks, *remarks))
     definition, fields = dialect.understand(taking, name, cut.split.body.strip("\n"), there)

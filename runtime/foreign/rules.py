@@ -100,7 +100,9 @@ def allowing(kind: Kind, pattern: str | None) -> tuple[str, ...]:
 
 def forbidding(kind: Kind, pattern: str | None) -> tuple[str, ...]:
     """Rules that touch all a pattern of another runtime means, and more where it cannot be said exactly."""
-    names = {"edit": ("write_file",), "write": ("write_file",), "task": ("agent",)}.get(kind) or COUNTERPARTS[kind].takes
+    names = {"edit": ("write_file",), "write": ("write_file",), "task": ("agent",)}.get(kind) or COUNTERPARTS[
+        kind
+    ].takes
     if pattern in (None, "*", "**"):
         return names
     assert pattern is not None

@@ -1,4 +1,4 @@
-"""The fields of another runtime's file: what is known is taken, what is not is told, what would widen rights refused."""
+"""The fields of another runtime's file: what is known is taken, what is not is told, a mistyped right refused."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+import yaml
+
 from runtime.definitions import NAME
 from runtime.errors import Fault, did_you_mean, nearest
-from runtime.frontmatter import Fields, Value, Wrong, kind
+from runtime.frontmatter import Fields, Value, Wrong, kind, texts
 
 from .rules import TokenError, tokens_of
 
@@ -55,8 +57,8 @@ class Taking:
         plain = place.plain()
         if isinstance(plain, str):
             return plain
-        if isinstance(plain, list | dict | bytes):
-            self.refuse(place, f"{name}: expected text, found {kind(plain)}")
+        if not isinstance(place.node, yaml.ScalarNode) or isinstance(plain, bytes):
+            self.refuse(place, f"{name}: expected text, found {kind(place.plain())}")
             return ""
         self.warn(place, f"{name}: read as the text '{place.node.value}'")
         return str(place.node.value)
@@ -80,13 +82,11 @@ class Taking:
         place = self.place(name)
         if place is None:
             return None
-        plain = place.plain()
-        entries = [plain] if isinstance(plain, str) else plain
-        if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-            self.refuse(place, f"{name}: expected names, found {kind(plain)}; write [] for none")
-            return ()
         try:
-            return tokens_of(iter(entries))
+            return tokens_of(iter(texts(place)))
+        except Wrong as wrong:
+            self.refuse(place, f"{name}: {wrong}; write [] for none")
+            return ()
         except TokenError as error:
             self.refuse(place, f"{name}: {error}")
             return ()

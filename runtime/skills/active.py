@@ -1,4 +1,4 @@
-"""The skills one actor may use, and those it has loaded: their text, what they pre-approve, what may be read of them."""
+"""The skills one actor may use, and those it has loaded: their text, what they pre-approve, what may be read."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ActiveSkills:
         where = inside or folder
         body = front(content.decode(errors="replace")).split
         parts = [
-            f"# Skill {name}\n(from {where or entry.shown}/{entry.path.name}; paths it names are relative to that folder)",
+            f"# Skill {name}\n(from {where or entry.shown}/{entry.path.name}; paths in it are relative to that folder)",
             _page(body.body.strip("\n"), f"{where}/{entry.path.name}" if where else "", body.body_line, size),
             self._files(entry, where),
         ]
@@ -135,16 +135,16 @@ class ActiveSkills:
         had = before.rules if before is not None else ()
         return tuple(rule for rule in loaded.rules if rule not in had)
 
-    def restore(self, events: Iterable[SkillLoaded], *, with_rules: bool = True) -> tuple[Rule, ...]:
+    def restore(self, events: Iterable[SkillLoaded]) -> tuple[Rule, ...]:
         """Take over what an earlier process had loaded; returns the rules in force.
 
-        A skill's rules count only while its file is as it was then: a record grants nothing by itself. Blocks.
+        Only rules that the record names and the unchanged file still brings count: neither grants alone. Blocks.
         """
         rules: list[Rule] = []
         for event in events:
             entry = self.offered.get(event.name)
             now = self._unchanged(entry, event.digest) if entry is not None else None
-            brings = now.rules if now is not None and with_rules else ()
+            brings = tuple(rule for rule in now.rules if str(rule) in event.allows) if now is not None else ()
             folder = now.folder if now is not None else ""
             rules += self.take(Loaded(event.name, event.path, event.text, event.digest, brings, folder))
         return tuple(rules)
@@ -221,7 +221,7 @@ def _page(body: str, path: str, line: int, size: int) -> str:
 
 
 def _files_below(folder: Path) -> tuple[list[str], int]:
-    """The files of a skill but its SKILL.md, at most MOST_FILES, and how many more; links to folders are not followed."""
+    """The files of a skill but its SKILL.md, and how many more there are; links to folders are not followed."""
     found: list[str] = []
     more = 0
     for at, folders, files in os.walk(folder):
@@ -244,5 +244,3 @@ def _files_below(folder: Path) -> tuple[list[str], int]:
 
 def _plain(name: str) -> str:
     return name.casefold().replace("_", "-").replace(" ", "-").strip("-/")
-
-

@@ -219,7 +219,9 @@ class _Document:
         if bad := _unusable(name):
             self._tell("fault", value, f"the name {bad}")
         elif not _NAME.fullmatch(name):
-            self._tell("deviation", value, f"the name '{_cut(name)}' should have only a-z, 0-9 and single - between them")
+            self._tell(
+                "deviation", value, f"the name '{_cut(name)}' should have only a-z, 0-9 and single - between them"
+            )
         if len(name) > LONGEST_NAME:
             self._tell("deviation", value, f"the name has {len(name)} characters, more than {LONGEST_NAME}")
         if name != folder:
@@ -286,7 +288,9 @@ class _Document:
         text = self._optional("compatibility")
         if len(text) > LONGEST_COMPATIBILITY:
             where = self._value("compatibility")
-            self._tell("deviation", where, f"compatibility has {len(text)} characters, more than {LONGEST_COMPATIBILITY}")
+            self._tell(
+                "deviation", where, f"compatibility has {len(text)} characters, more than {LONGEST_COMPATIBILITY}"
+            )
         return text
 
     def _manual(self) -> bool:
@@ -299,7 +303,9 @@ def _measure_body(document: _Document, body: str, line: int, size: int | None) -
         document.tell_body("warning", line, "no text below the front matter: the skill says nothing")
     elif size is not None or len(body) > LARGE_BODY:
         have = size if size is not None else len(body.encode(errors="replace"))
-        document.tell_body("warning", line, f"the file has {have / 1e6:.1f} MB; a page of it is loaded, the rest on demand")
+        document.tell_body(
+            "warning", line, f"the file has {have / 1e6:.1f} MB; a page of it is loaded, the rest on demand"
+        )
     elif body.count("\n") > MOST_LINES:
         text = f"the text has more than {MOST_LINES} lines; put the details into files of their own"
         document.tell_body("remark", line, text)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
 import trio
 
-from runtime.policy.rules import Permissions
 from runtime.skills.active import NoSkill
+from runtime.skills.hired import approve
 
 from ._tool import Output, Tool, ToolContext, ToolError, tool
 
@@ -36,9 +35,7 @@ def skill_tool(agent: Agent) -> Tool:
         except NoSkill as error:
             raise ToolError(str(error)) from error
         ctx.report(loaded.event())
-        rules = skills.take(loaded)
-        if rules:
-            agent.permits = attrs.evolve(agent.permits, own=agent.permits.own + Permissions(allow=rules))
+        approve(agent, skills.take(loaded))
         return Output(loaded.text, data={"skill": loaded.name, "digest": loaded.digest})
 
     return use_skill
