@@ -64,6 +64,8 @@ class Plan:
     workspace: Workspace
     humans: Humans = Humans()
     shelf: Shelf = Shelf()
+    trusted: bool = False
+    notice: str = ""
 
 
 def plan(
@@ -111,7 +113,19 @@ def plan(
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
     return Plan(
-        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.shelf
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        shelf=seen.shelf,
+        trusted=not seen.notice,
+        notice=seen.notice,
     )
 
 
@@ -262,6 +276,7 @@ async def open_run(
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
         shelf=ready.shelf,
+        trusted=ready.trusted,
         state=state,
     )
     limits = ready.limits
@@ -283,6 +298,8 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if ready.notice:
+        run.append(Warned(text=ready.notice))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

@@ -103,7 +103,8 @@ class ActiveSkills:
         ]
         if self.lessons is not None and (noted := shown(self.lessons.of(entry))):
             parts.append(f"Lessons from using this skill before:\n{noted}")
-        rules = _rules(reading.skill.allowed, name) if self.trusted or entry.origin != "workspace" else ()
+        counts = entry.origin != "workspace" or (self.trusted and bool(inside))
+        rules = _rules(reading.skill.allowed, name) if counts else ()
         text = "\n\n".join(part for part in parts if part)
         return Loaded(name, entry.shown, text, digest_of(content, size), rules, folder)
 
@@ -112,16 +113,15 @@ class ActiveSkills:
         real = os.path.realpath(entry.folder)
         if self.root and (real == self.root or real.startswith(f"{self.root}/")):
             return os.path.relpath(real, self.root), ""
-        if entry.origin == "workspace" and not self.trusted:
-            return "", ""
-        return "", real
+        # What a workspace's link leads to was agreed to by nobody.
+        return ("", "") if entry.origin == "workspace" else ("", real)
 
     def _files(self, entry: Entry, where: str) -> str:
         names, more = _files_below(entry.folder)
         if not names:
             return ""
         if not where:
-            return "Its files lie outside the workspace and are not open to you: the workspace is not trusted."
+            return "Its files lie outside the workspace, through a link, and are not open to you."
         head = "Files of this skill; read_file shows one, when the text above asks for it:"
         if not self.reader:
             head = "Files of this skill (you have no tool that reads them):"
