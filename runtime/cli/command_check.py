@@ -33,8 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     workspace = Path(arguments.workspace or ".")
     if not workspace.is_dir():
         raise UsageError(f"the workspace {workspace} is no folder")
+    named = list(_named(arguments.paths))
     look = _Look(workspace)
-    files = list(_named(arguments.paths)) if arguments.paths else [*_usual(workspace), *skill_files(look.shelf)]
+    files = named if arguments.paths else [*_usual(workspace), *skill_files(look.shelf)]
     faults = [fault for path, shown in files for fault in look.at(path, shown)]
     for line in look.understood:
         print(line)

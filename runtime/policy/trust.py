@@ -19,6 +19,7 @@ import attrs
 
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
+from runtime.frontmatter import Wrong, mapping
 from runtime.skills.document import Skill
 
 Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key", "sandbox"]
@@ -108,10 +109,11 @@ def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
     for tool in skill.allowed:
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
-    hooks: Any = skill.hooks.plain() if skill.hooks is not None else None
-    if isinstance(hooks, dict):
-        named: dict[Any, Any] = hooks
-        yield from _hooks({str(event): hook for event, hook in named.items()}, file)
+    try:
+        hooks = mapping(skill.hooks) if skill.hooks is not None else {}
+    except Wrong:
+        hooks = {}
+    yield from _hooks({str(event): hook for event, hook in hooks.items()}, file)
 
 
 def switches_of_servers(servers: Mapping[str, Any], file: str) -> Iterator[Switch]:
