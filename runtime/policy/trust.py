@@ -12,6 +12,7 @@ import ipaddress
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -107,11 +108,9 @@ def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
     for tool in skill.allowed:
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
-    try:
-        hooks = mapping(skill.hooks) if skill.hooks is not None else {}
-    except Wrong:
-        hooks = {}
-    yield from _hooks({str(event): hook for event, hook in hooks.items()}, file)
+    if skill.hooks is not None:
+        with suppress(Wrong):
+            yield from _hooks({str(event): hook for event, hook in mapping(skill.hooks).items()}, file)
 
 
 def switches_of_servers(servers: Mapping[str, Any], file: str) -> Iterator[Switch]:
