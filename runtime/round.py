@@ -162,7 +162,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, tool_context(me, call), me.hooks)
+        result = await me.toolbox.run(runnable, me.skills.opened(tool_context(me, call)), me.hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
@@ -220,7 +220,7 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    found = await me.toolbox.preview(call, entry.arguments, tool_context(me, call))
+    found = await me.toolbox.preview(call, entry.arguments, me.skills.opened(tool_context(me, call)))
     if isinstance(found, str):
         return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()

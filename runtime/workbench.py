@@ -21,7 +21,7 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
     run, path, id = agent.run, agent.path, call.id
     changes = Changes(run, path, id)
     return ToolContext(
-        workspace=agent.workspace.keeping(changes.keep),
+        workspace=run.workspace.keeping(changes.keep),
         call_id=id,
         actor=path,
         output=lambda text: run.stream.publish_live(ToolOutput(actor=path, call_id=id, text=text)),
