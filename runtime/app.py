@@ -62,6 +62,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    notice: str = ""
 
 
 def plan(
@@ -108,7 +109,9 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    return Plan(
+        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.notice
+    )
 
 
 def _given(tool: Tool) -> Tool:
@@ -277,6 +280,8 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if ready.notice:
+        run.append(Warned(text=ready.notice))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

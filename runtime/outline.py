@@ -18,6 +18,7 @@ from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .trust import counting
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ class RunOptions:
 
 @attrs.frozen
 class Outline:
-    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to."""
+    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to.
+
+    What needs trust and has none is in no file any more; `notice` is the line that tells a person so.
+    """
 
     options: RunOptions
     here: Config
@@ -99,6 +103,7 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    notice: str = ""
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
@@ -132,7 +137,9 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+    here, cast, notice = counting(options.workspace, here, cast)
+    members = tuple(cast.closure(options.agent))
+    return Outline(options, here, user, cast, members[0], members, model, _rules(options, here, user), notice)
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
