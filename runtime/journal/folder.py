@@ -101,9 +101,8 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, 
     home = env.get("HOME") or _home_of_user()
     path = state_path(flag, env, home)
     asked = bool(flag or env.get("ELENCO_STATE") or env.get("XDG_STATE_HOME"))
-    fallback = Path(tempfile.gettempdir()) / f"elenco-state-{os.getuid()}"
     # Where runs were kept elsewhere because this folder cannot be written, that is where to look.
-    here = path is not None and (asked or os.access(path / "runs", os.W_OK) or not fallback.exists())
+    here = path is not None and (asked or os.access(path / "runs", os.W_OK) or not _fallback().exists())
     if to_look and path is not None and here and os.access(path / "runs", os.R_OK | os.X_OK):
         return State(_local(path))
     if path is not None:
@@ -114,6 +113,7 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, 
                 raise JournalError(
                     f"cannot use the state folder {path}: {error.strerror}; choose another: --state"
                 ) from error
+    fallback = _fallback()
     try:
         _made(_ours(fallback))
     except OSError as error:
@@ -185,6 +185,11 @@ def network_file_system(mountinfo: str, path: str) -> str | None:
             remote = _NETWORK.fullmatch(details[0]) or (details[0] == "9p" and "drvfs" in source)
             best, kind = len(point), details[0] if remote else ""
     return kind or None
+
+
+def _fallback() -> Path:
+    # Asked for only where it is needed: to find the temporary folder a file is written.
+    return Path(tempfile.gettempdir()) / f"elenco-state-{os.getuid()}"
 
 
 def _made(path: Path) -> Path:
