@@ -264,6 +264,9 @@ def test_pruning_lists_first_and_removes_when_told(desk: Any) -> None:
     assert [False, False, True] == [folder.path.exists() for folder in folders]
     assert [folders[2].id] == list(index.rows(desk.state))
     assert not left.exists()
+    shutil.copytree(folders[2].path, left)
+    assert "no runs" in desk.elenco("runs", "--prune", "--yes").err
+    assert not left.exists()
     assert "no runs older than 30 days" in desk.elenco("runs", "--prune").err
     assert 2 == desk.elenco("runs", "--prune", "--keep", "-1").code
 
