@@ -12,9 +12,6 @@ from runtime.errors import JournalError
 from runtime.events import Event, Record, body_of
 
 from .blobs import Blobs
-from .folder import no_space
-from .lock import is_owned
-from .looking import look_at
 from .rows import Row, decode_event, encode_json
 
 BIG = 64 * 1024
@@ -78,7 +75,7 @@ class Database:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
-            raise JournalError(f"cannot open the journal {path}: {no_space(path.parent) or error}") from error
+            raise JournalError(f"cannot open the journal {path}: {error}") from error
         except JournalError:
             if connection is not None:
                 connection.close()
@@ -90,7 +87,13 @@ class Database:
         """Open another process's database to look at it only."""
         connection: sqlite3.Connection | None = None
         try:
-            connection = look_at(path, lambda: is_owned(path.parent / "lock"))
+            connection = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=5,
+            )
             _refuse_newer(path, _version(connection))
         except sqlite3.Error as error:
             if connection is not None:

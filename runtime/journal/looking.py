@@ -22,8 +22,18 @@ def look_at(path: Path, in_use: Callable[[], bool] = lambda: False) -> sqlite3.C
     try:
         return _opened(path, "mode=ro")
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in _CANNOT_SHARE or not path.exists() or in_use():
+        if not cannot_share(error) or not path.exists() or in_use():
             raise
+        return look_alone(path)
+
+
+def cannot_share(error: BaseException | None) -> bool:
+    """Whether a database could not be opened because the index of its log cannot be made, as far as one can tell."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in _CANNOT_SHARE
+
+
+def look_alone(path: Path) -> sqlite3.Connection:
+    """A connection that shares nothing: for a database that nobody writes meanwhile. Blocks. Raises sqlite3.Error."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         return _opened(path, "mode=ro&vfs=unix-none", alone=True)
