@@ -44,6 +44,7 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -63,6 +64,8 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    shelf: Shelf = Shelf()
+    trusted: bool = False
     notice: str = ""
 
 
@@ -111,7 +114,19 @@ def plan(
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
     return Plan(
-        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.notice
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        shelf=seen.shelf,
+        trusted=not seen.notice,
+        notice=seen.notice,
     )
 
 
@@ -263,6 +278,9 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        shelf=ready.shelf,
+        trusted=ready.trusted,
+        state=state,
     )
     limits = ready.limits
     report = resumption.report if resumption is not None else None
