@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from .approvals import Pending
+from .bounds import Bounds
 from .errors import JournalError, first_of
 from .events import ApprovalDecided, BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted, Warned
 from .limits.estimate import byte_length
@@ -18,7 +19,7 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, rounds
+from .tools import Problem, Tool, ToolContext, rounds
 from .tools.results import fitting
 from .words import UNKNOWN
 from .workbench import tool_context
@@ -163,11 +164,17 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        ctx = me.skills.opened(tool_context(me, call, subject))
+        ctx = _context(me, call, subject)
         result = await me.toolbox.run(runnable, ctx, me.hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
+
+
+def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
+    """What a call is given, within the bounds of what was decided."""
+    context = me.skills.opened(tool_context(me, call))
+    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -225,7 +232,7 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    ctx = me.skills.opened(tool_context(me, call, subject))
+    ctx = _context(me, call, subject)
     found = await me.toolbox.preview(call, entry.arguments, ctx)
     if isinstance(found, str):
         return "\n".join(filter(None, (found, me.permits.explained(subject))))

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .bounds import Bounds
 from .changes import Changes
 from .events import ToolOutput, ToolRetried
 from .messages import JsonObject, ToolCall
-from .policy.subjects import Subject
 from .questions import ask_human
 from .tools import RunHooks, ToolContext
 
@@ -18,12 +16,12 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 
-def tool_context(agent: Agent, call: ToolCall, subject: Subject) -> ToolContext:
-    """What one call is given, within the bounds of what was decided: its `subject`."""
+def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
+    """What one call is given."""
     run, path, id = agent.run, agent.path, call.id
     changes = Changes(run, path, id)
     return ToolContext(
-        workspace=run.workspace.keeping(changes.keep, Bounds(subject, agent.permits)),
+        workspace=run.workspace.keeping(changes.keep),
         call_id=id,
         actor=path,
         output=lambda text: run.stream.publish_live(ToolOutput(actor=path, call_id=id, text=text)),

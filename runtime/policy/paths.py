@@ -116,15 +116,23 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def keeping(self, keep: Keep, bounds: Bounds | None = None) -> Workspace:
+    def keeping(self, keep: Keep) -> Workspace:
         """The same folder, held by the same descriptor, where `keep` is told of each change just before it happens.
 
-        What `keep` raises is raised instead of the change. `bounds` is asked about the real path of everything that is
-        opened or changed: a link made after the decision leads to nothing else.
+        What `keep` raises is raised instead of the change.
         """
         seen = Workspace.__new__(Workspace)
         seen.__dict__ |= self.__dict__
         seen._keep = keep
+        return seen
+
+    def bounded(self, bounds: Bounds) -> Workspace:
+        """The same folder, where `bounds` is asked about the real path of everything that is opened or changed.
+
+        So a link made after a decision leads to nothing else.
+        """
+        seen = Workspace.__new__(Workspace)
+        seen.__dict__ |= self.__dict__
         seen._bounds = bounds
         return seen
 

@@ -12,7 +12,7 @@ import pytest
 from runtime.bounds import Bounds
 from runtime.permits import Permits
 from runtime.policy.decision import Ceiling
-from runtime.policy.paths import Change, PathError, Workspace
+from runtime.policy.paths import PathError, Workspace
 from runtime.policy.rules import parse_permissions
 from runtime.policy.subjects import PathSubject, PlainSubject, Subject, Use
 from runtime.tools import Tool, subject_of
@@ -46,12 +46,8 @@ def turned(place: Path, target: str) -> None:
     os.replace(place / "next", place / "link")
 
 
-def nothing(change: Change) -> None:
-    del change
-
-
 def within(workspace: Workspace, subject: Subject) -> Workspace:
-    return workspace.keeping(nothing, Bounds(subject, RULES))
+    return workspace.bounded(Bounds(subject, RULES))
 
 
 def decided(tool: Tool, workspace: Workspace, **arguments: str) -> Workspace:
