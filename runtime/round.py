@@ -20,13 +20,13 @@ from .record import images_to_json
 from .stop import Stop
 from .tools import Problem, Tool, rounds
 from .tools.results import fitting
+from .words import UNKNOWN
 from .workbench import tool_context
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 LEAST_BYTES = 120
-UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 UNCLEAR = (
     "it was interrupted before its result was recorded and may have taken effect: "
     "yes runs it again, no leaves it at that"

@@ -17,6 +17,7 @@ PURE = [
     "actors/_waits.py",
     "runtime/messages.py",
     "runtime/conversation.py",
+    "runtime/choice.py",
     "runtime/events.py",
     "runtime/report.py",
     "runtime/model.py",

@@ -244,22 +244,20 @@ class Workspace:
         with self._root.find(path, create=create_parents) as place, _explaining(path):
             mode = _mode_to_write(path, place)
             mode = new_mode if mode is None else mode
-            temporary = f".elenco-{secrets.token_hex(8)}.tmp"
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(temporary, flags, 0o666, dir_fd=place.parent)
+            draft = _Draft(place)
             try:
-                with os.fdopen(fd, "wb") as file:
+                with os.fdopen(draft.fd, "wb") as file:
                     if mode is not None:
-                        os.fchmod(fd, mode)
+                        os.fchmod(draft.fd, mode)
                     yield place, file
                     file.flush()
-                    os.fsync(fd)
+                    os.fsync(draft.fd)
                     if self._keep is not None:
-                        self._announce(path, place, _hash_of(fd))
-                os.replace(temporary, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+                        self._announce(path, place, _hash_of(draft.fd))
+                    draft.name_it()
+                os.replace(draft.name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(temporary, dir_fd=place.parent)
+                draft.drop()
                 raise
 
     def mkdir(self, path: str) -> str:
@@ -421,6 +419,35 @@ class Workspace:
                 name = f"{above}/.gitignore" if above else ".gitignore"
                 rules = rules.with_file(above, self.read_bytes(name, _IGNORE_FILE_BYTES).decode(errors="replace"))
         return rules
+
+
+class _Draft:
+    """A file that is written before it takes its place; without a name as long as that is possible.
+
+    So a process that is killed while it writes leaves nothing behind.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._parent = place.parent
+        self._named = False
+        self.name = f".elenco-{secrets.token_hex(8)}.tmp"
+        flags = os.O_RDWR | os.O_CLOEXEC
+        try:
+            os.stat("/proc/self/fd")  # without it no name could be given
+            self.fd = os.open(".", flags | os.O_TMPFILE, 0o666, dir_fd=place.parent)
+        except (AttributeError, OSError):
+            self.fd = os.open(self.name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=place.parent)
+            self._named = True
+
+    def name_it(self) -> None:
+        if not self._named:
+            os.link(f"/proc/self/fd/{self.fd}", self.name, dst_dir_fd=self._parent, follow_symlinks=True)
+            self._named = True
+
+    def drop(self) -> None:
+        if self._named:
+            with suppress(FileNotFoundError):
+                os.unlink(self.name, dir_fd=self._parent)
 
 
 def _hash_of(fd: int) -> str:
