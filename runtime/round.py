@@ -164,8 +164,8 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        ctx = _context(me, call, subject)
-        result = await me.toolbox.run(runnable, ctx, me.hooks)
+        hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
+        result = await me.toolbox.run(runnable, _context(me, call, subject), hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
@@ -174,7 +174,15 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
 def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
     """What a call is given, within the bounds of what was decided."""
     context = me.skills.opened(tool_context(me, call))
-    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    context = attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    if not me.run.veil:
+        return context
+    pieces, show = me.run.veil.stream(), context.output
+
+    def output(text: str) -> None:
+        show(pieces.feed(text))
+
+    return attrs.evolve(context, output=output)
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -313,6 +321,8 @@ def _weight(result: ToolResult) -> int:
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
+    if me.run.veil and (text := me.run.veil.text(result.content)) != result.content:
+        result = attrs.evolve(result, content=text)
     result = _fitting(me, work, result)
     work.results[result.call_id] = result
     work.used += _weight(result)
