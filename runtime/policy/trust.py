@@ -106,7 +106,7 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
 
 def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
-    for tool in skill.allowed:
+    for tool in skill.allowed or ():
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
     if skill.hooks is not None:
         with suppress(Wrong):
