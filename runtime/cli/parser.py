@@ -120,7 +120,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
-    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     _run_flags(parser)
 
 
@@ -235,6 +235,9 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument(
+        "--effective", action="store_true", help="also what counts in the end: each value, and who set it"
+    )
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
@@ -332,7 +335,7 @@ COMMANDS: dict[str, Spec] = {
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
-        "elenco check agents/writer.md",
+        "elenco check agents/writer.md\nelenco check --effective",
     ),
     "init": (
         _init,
