@@ -23,13 +23,16 @@ from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
-from .hiring import hire, limits_from, limits_of, own_tools
+from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .mcps.entry import Entry
+from .mcps.fleet import Fleet
+from .mcps.session import Surroundings
 from .messages import Usage
 from .model import Provider
 from .models import Models
@@ -62,6 +65,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def plan(
@@ -108,7 +112,8 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    servers = {name: seen.servers[name] for member in seen.members for name in member.mcps}
+    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, servers)
 
 
 def _given(tool: Tool) -> Tool:
@@ -131,6 +136,7 @@ class LiveRun:
         self._error: ElencoError | None = None
         self._root: Agent | None = None
         self._cancelled_by = ""
+        self._starting = trio.CancelScope()
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -146,6 +152,7 @@ class LiveRun:
         """Cancel the whole run; it ends with a report that says so. Nothing happens to a run that has ended."""
         if self._root is None:
             self._cancelled_by = by
+            self._starting.cancel()
         elif self._root.path in self.run.live:
             self.run.append(CancelRequested(actor=self._root.path, by=by))
             self._root.cancel(by)
@@ -159,6 +166,7 @@ class LiveRun:
                     self._report = report or await self._work(root, task, limits)
                 if run.failure is not None:
                     raise run.failure
+                run.mcps.stop()
                 if self._report is not None:
                     run.append(RunFinished(report=report_to_json(self._report)))
             except ActorFailed as failed:
@@ -173,6 +181,8 @@ class LiveRun:
 
     async def _work(self, root: str, task: str, limits: Limits) -> Report:
         run = self.run
+        with self._starting:
+            await run.mcps.ready(run.cast.get(root).mcps)
         agent = self._root = hire(run, root, None, None, limits)
         assignment = Assignment(task)
         agent.begin(assignment)
@@ -258,6 +268,9 @@ async def open_run(
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
     )
+    if ready.servers:
+        around = Surroundings(run.reaper, run.workspace.root, state)
+        run.mcps = Fleet(ready.servers, around, run.append, lambda: run.chance.random(), reserved_names(run))
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:
@@ -280,7 +293,7 @@ async def open_run(
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:
-        async with serving() as nursery:
+        async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             yield live

@@ -216,7 +216,7 @@ def unknown_names(definition: Definition, content: str, **known: Iterable[str]) 
         for value in _entries(place) if place is not None else []:
             name = value.plain()
             if isinstance(name, str) and name not in there:
-                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill"}.get(key, key)
+                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill", "mcps": "MCP server"}.get(key, key)
                 faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
     return faults
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
+from .mcps.entry import Entry
+from .mcps.settings import servers_of
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .vetting import vet_agent
 
@@ -99,6 +101,7 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
@@ -124,15 +127,24 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
 
     refuse_faulty(cast, root, check, tools)
     members = tuple(cast.closure(options.agent))
+    servers = _servers(options.workspace, here, user, members)
     for member in members:
-        if member is not root:
-            refuse_faulty(cast, member, check, tools)
+        if member is not root or member.mcps:
+            refuse_faulty(cast, member, check, tools, servers)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user), servers)
+
+
+def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
+    """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
+    wanted = {name for member in members for name in member.mcps}
+    if not wanted:
+        return {}
+    return servers_of(workspace, here, user).entries
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -148,13 +160,18 @@ def refuse_faulty(
     definition: Definition,
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
+    servers: Iterable[str] | None = None,
 ) -> None:
-    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+    """Look at what a file names: agents, rules, the model (`check` is told the file too), `tools`, `servers` if given.
 
     Raises DefinitionError with every fault and its place.
     """
-    names = (*definition.subagents, *(definition.tools if tools is not None else ()))
-    named = {*cast.members, *(tools or ())}
+    names = (
+        *definition.subagents,
+        *(definition.tools if tools is not None else ()),
+        *(definition.mcps if servers is not None else ()),
+    )
+    named = {*cast.members, *(tools or ()), *(servers or ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -163,6 +180,7 @@ def refuse_faulty(
         content,
         agents=cast.members,
         tools=tools,
+        servers=servers,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
     if faults:

@@ -21,6 +21,7 @@ from .gate import Gate
 from .grants import Grants
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
+from .mcps.fleet import Fleet
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -74,6 +75,7 @@ class Run:
     settings: RunSettings
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
+    mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])

@@ -19,13 +19,16 @@ def vet_agent(
     *,
     agents: Iterable[str],
     tools: Iterable[str] | None = None,
+    servers: Iterable[str] | None = None,
     check_model: Callable[[str], None] | None = None,
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
-    `check_model` raises UsageError for a model that cannot be meant. Without `tools`, their names are not looked at.
+    `check_model` raises UsageError for a model that cannot be meant. Names of tools and of MCP
+    servers are looked at where `tools` and `servers` say which there are.
     """
     known = {"subagents": list(agents)} | ({"tools": list(tools)} if tools is not None else {})
+    known |= {"mcps": list(servers)} if servers is not None else {}
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
