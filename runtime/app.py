@@ -65,6 +65,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -112,8 +113,20 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    servers = {name: seen.servers[name] for member in seen.members for name in member.mcps}
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, servers)
+    return Plan(
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        seen.notice,
+        {name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)},
+    )
 
 
 def _given(tool: Tool) -> Tool:
@@ -270,7 +283,7 @@ async def open_run(
     )
     if ready.servers:
         around = Surroundings(run.reaper, run.workspace.root, state)
-        run.mcps = Fleet(ready.servers, around, run.append, lambda: run.chance.random(), reserved_names(run))
+        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run))
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:
@@ -290,6 +303,8 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if ready.notice:
+        run.append(Warned(text=ready.notice))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

@@ -191,7 +191,7 @@ def read(content: str, shown: str) -> Definition:
     )
     if not any(fault.text.startswith("expected a mapping") for fault in faults):
         faults += [Fault(shown, cut.header_line, f"{key} missing: {what}") for key, what in NEEDED if key not in fields]
-    if "tools" not in fields:
+    if "tools" not in fields and "mcps" not in fields:
         warnings.append(Fault(shown, cut.header_line, "no key 'tools': this agent gets no tools", warning=True))
     if not definition.prompt.strip():
         warnings.append(
@@ -216,7 +216,13 @@ def unknown_names(definition: Definition, content: str, **known: Iterable[str]) 
         for value in _entries(place) if place is not None else []:
             name = value.plain()
             if isinstance(name, str) and name not in there:
-                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill", "mcps": "MCP server"}.get(key, key)
+                word = {
+                    "tools": "tool",
+                    "subagents": "agent",
+                    "talks_to": "agent",
+                    "skills": "skill",
+                    "mcps": "MCP server",
+                }.get(key, key)
                 faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
     return faults
 

@@ -136,7 +136,7 @@ def refit(agent: Agent) -> None:
         return
     agent.refit(toolbox)
     why = f"the tools of {' or '.join(agent.definition.mcps)} have changed"
-    run.append(PrefixChanged(actor=agent.path, why=why, tools=specs_to_json(agent.specs)))
+    run.append(PrefixChanged(actor=agent.path, why=why, tools=tuple(spec.as_json() for spec in agent.specs)))
 
 
 def _toolbox(run: Run, agent: Agent, own: list[Tool], recovered: ActorState | None) -> ToolBox:

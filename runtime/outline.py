@@ -20,6 +20,7 @@ from .known import ModelFlags, check_name, default_model
 from .mcps.entry import Entry
 from .mcps.settings import servers_of
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .trust import counting
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ class RunOptions:
 
 @attrs.frozen
 class Outline:
-    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to."""
+    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to.
+
+    What needs trust and has none is in no file any more; `notice` is the line that tells a person so.
+    """
 
     options: RunOptions
     here: Config
@@ -101,6 +105,7 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -136,13 +141,17 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user), servers)
+    here, cast, notice = counting(options.workspace, here, cast)
+    members = tuple(cast.closure(options.agent))
+    if notice:
+        servers = user.mcp_servers
+    rules = _rules(options, here, user)
+    return Outline(options, here, user, cast, members[0], members, model, rules, notice, servers)
 
 
 def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
     """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
-    wanted = {name for member in members for name in member.mcps}
-    if not wanted:
+    if not any(member.mcps for member in members):
         return {}
     return servers_of(workspace, here, user).entries
 

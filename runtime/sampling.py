@@ -10,7 +10,7 @@ from .events import BudgetRefused, BudgetReserved
 from .limits.budget import Ask, Refused
 from .limits.estimate import byte_length
 from .messages import Message, Text, Usage, size_of
-from .model import Delta, ModelRequest, ModelSettings, ProviderError
+from .model import Delta, ModelRequest, ModelSettings, ProviderError, Reply
 from .questions import ask_human
 from .tools import ToolError
 from .turn import BYTES_PER_TOKEN, Shown, settle, used
@@ -51,7 +51,10 @@ class Peer:
     _asked: int = 0
 
     async def ask(self, text: str, options: Sequence[str] = ()) -> str:
-        """A human's answer. Raises ToolError where nobody is there, without suspending the run. Cancelled, none is kept."""
+        """A human's answer. Raises ToolError where nobody is there; the run is not suspended.
+
+        A cancelled call leaves no question open.
+        """
         run = self.agent.run
         if run.settings.headless and run.settings.humans.answer is None:
             raise ToolError("there is nobody to ask")
@@ -65,7 +68,8 @@ class Peer:
     async def sample(self, request: SampleRequest) -> Sample:
         """One reply of the actor's model, without tools, within its budget; it takes no step.
 
-        Raises ToolError: the budget has no room, or the provider fails. A cancelled call is settled by what was streamed.
+        Raises ToolError: the budget has no room, or the provider fails. A cancelled call is settled by what was
+        streamed.
         """
         agent, run = self.agent, self.agent.run
         wanted = max(1, min(request.max_tokens, agent.model.output_cap(agent.definition.max_output_tokens)))
@@ -100,19 +104,20 @@ class Peer:
         def emit(deltas: Sequence[Delta]) -> None:
             shown.size += sum(len(delta.text) for delta in deltas)
 
-        reply, sent = None, False
+        sent = False
+        partial: Reply | None = None
         try:
             await run.journal.barrier()
             sent = True
-            reply = await agent.model.provider.complete(
+            partial = reply = await agent.model.provider.complete(
                 attrs.evolve(asked, max_output_tokens=grant.output_cap), emit
             )
         except ProviderError as error:
-            reply = error.partial
+            partial = error.partial
             raise ToolError(f"the model gave no answer: {error.message}") from error
         finally:
-            usage = used(grant, shown, reply, whole=True) if sent else Usage()
-            settle(agent, grant, usage, reply.cost_usd if reply is not None else None, replied=False)
+            usage = used(grant, shown, partial, whole=True) if sent else Usage()
+            settle(agent, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
             agent.model.provider.forget(asked.actor)
         text = "".join(part.text for part in reply.parts if isinstance(part, Text))
         return Sample(text, agent.model.full_name, reply.finish == "length")

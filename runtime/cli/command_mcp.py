@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -87,8 +88,18 @@ def _tools(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
                 print(f"error: {visible(why)}", file=sys.stderr)
             for tool, offer in zip(fleet.tools_of([name]), link.offers, strict=False):
                 if arguments.json:
-                    print(json.dumps({"server": name, "tool": offer.name, "name": tool.name, "effects": tool.effects,
-                                      "description": offer.description, "parameters": offer.parameters}))
+                    print(
+                        json.dumps(
+                            {
+                                "server": name,
+                                "tool": offer.name,
+                                "name": tool.name,
+                                "effects": tool.effects,
+                                "description": offer.description,
+                                "parameters": offer.parameters,
+                            }
+                        )
+                    )
                 rows.append((tool.name, tool.effects, one_line(offer.description.strip().split("\n", 1)[0], 200)))
         if rows and not arguments.json:
             print(columns([("TOOL", "EFFECTS", "WHAT IT DOES"), *rows], last_width=100))
@@ -118,7 +129,8 @@ def _test(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
             print(json.dumps(found))
         else:
             what = f" {visible(str(found['is']))}," if found["is"] else ""
-            tools = f"{len(link.offers)} tools: {visible(', '.join(found['tools']))}" if link.offers else "no tools"
+            names = ", ".join(offer.name for offer in link.offers)
+            tools = f"{len(link.offers)} tools: {visible(names)}" if names else "no tools"
             print(f"{entry.name}:{what} protocol {found['protocol']}, {found['seconds']:.1f} s, {tools}")
         return 0
 
@@ -126,7 +138,7 @@ def _test(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
 
 
 def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
-    usage = "elenco mcp call NAME TOOL '{\"key\": \"value\"}'"
+    usage = 'elenco mcp call NAME TOOL \'{"key": "value"}\''
     _, name, tool, *rest = _words(arguments, 4 if len(arguments.words) > 3 else 3, usage)
     entry = _entry(servers, name)
     given = _json_object(rest[0] if rest else "{}", usage)
@@ -143,9 +155,8 @@ def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
             raise UsageError(f"{name} has no tool '{tool}'{did_you_mean(tool, tools)}  (elenco mcp tools {name})")
         workspace = Workspace(Path(arguments.workspace or "."))
         try:
-            told = lambda text: print(visible(text.rstrip()), file=sys.stderr)  # noqa: E731
             call = ToolCall("c1", found.name, given)
-            result = await ToolBox([found]).run(call, ToolContext(workspace, "c1", output=told))
+            result = await ToolBox([found]).run(call, ToolContext(workspace, "c1", output=_tell))
         finally:
             workspace.close()
         if arguments.json:
@@ -157,6 +168,10 @@ def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
         return int(result.is_error)
 
     return _with(arguments, {name: entry}, show)
+
+
+def _tell(text: str) -> None:
+    print(visible(text.rstrip()), file=sys.stderr)
 
 
 def _json_object(written: str, usage: str) -> dict[str, Any]:
@@ -195,14 +210,14 @@ async def _reached(fleet: Fleet, name: str) -> Link:
     return link
 
 
-def _with(
-    arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Callable[[Fleet], Awaitable[int]]
-) -> int:
+def _with(arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Callable[[Fleet], Awaitable[int]]) -> int:
     """Do some work with servers at hand, outside of any run."""
     import trio
 
+    folder = os.path.realpath(arguments.workspace or ".")
+
     async def main() -> int:
-        async with opened(arguments, servers) as fleet:
+        async with opened(folder, servers) as fleet:
             return await work(fleet)
 
     try:
@@ -216,7 +231,7 @@ def _with(
 
 
 @asynccontextmanager
-async def opened(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> AsyncGenerator[Fleet]:
+async def opened(folder: str, servers: Mapping[str, Entry]) -> AsyncGenerator[Fleet]:
     """A fleet of its own for one command."""
     from runtime.events import Event, Warned
     from runtime.mcps.fleet import Fleet
@@ -227,7 +242,6 @@ async def opened(arguments: argparse.Namespace, servers: Mapping[str, Entry]) ->
         if isinstance(event, Warned):
             print(visible(event.text), file=sys.stderr)
 
-    folder = str(Path(arguments.workspace or ".").resolve())
     async with open_reaper() as reaper:
         fleet = Fleet(servers, Surroundings(reaper, folder), told, reserved=reserved())
         async with fleet.open():

@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     root = seen.root
     print(f"{root.name}   {one_line(root.path, 80)}   {len(granted)} tools, no other is offered to its model\n")
     print(columns([("TOOL", "EFFECTS", "A CALL", "BECAUSE"), *(row for each in granted for row in rows_of(each))], 90))
+    if seen.notice:
+        print(f"! {seen.notice}", file=sys.stderr)
     print("a child stays under every ask and deny of those above it; deny > ask > allow", file=sys.stderr)
     return 0
 

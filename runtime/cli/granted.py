@@ -14,7 +14,7 @@ from runtime.errors import DefinitionError, Fault
 from runtime.outline import RunOptions
 from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
-from runtime.policy.subjects import AgentSubject, PathSubject, PathUse, PlainSubject, Subject
+from runtime.policy.subjects import AgentSubject, McpSubject, PathSubject, PathUse, PlainSubject, Subject
 from runtime.tools import Tool
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
@@ -64,13 +64,15 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
     for name in dict.fromkeys(definition.tools):
         tool = known[name]
         yield name, tool.effects, sample(tool)
+    for server in dict.fromkeys(definition.mcps):
+        yield f"{server}_*", "once", McpSubject(f"{server}_*", server, "*")
     for prefix in (PREFIX, START):
         for child in definition.subagents:
             name = tool_name(prefix, child)
             yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
-    if definition.tools or definition.subagents:
+    if definition.tools or definition.mcps or definition.subagents:
         yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
 
 
@@ -100,7 +102,13 @@ def _with_patterns(rules: Permissions, subject: Subject) -> Iterator[str]:
             families.discard("read_file")
     for effect in ("deny", "ask", "allow"):
         for rule in getattr(rules, effect):
-            if rule.pattern is not None and any(fnmatchcase(name, rule.tool) for name in families):
+            if rule.pattern is None:
+                continue
+            if any(fnmatchcase(name, rule.tool) for name in families) or (
+                rule.tool == "mcp"
+                and isinstance(subject, McpSubject)
+                and fnmatchcase(subject.server, rule.pattern.partition("/")[0])
+            ):
                 yield f"{effect}: {rule}   {rule.origin}".rstrip()
 
 

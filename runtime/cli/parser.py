@@ -27,7 +27,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   models   tools   mcp   check [PATH...]   init   doctor   debug FAMILY
+Cast       agents   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -244,6 +244,16 @@ def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR")
 
 
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="the workspace (default: this folder)")
+    parser.add_argument("--workspace", metavar="DIR", help="the same")
+    parser.add_argument("--show", action="store_true", help="only show what it would switch on")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--revoke", action="store_true", help="trust it no more")
+    parser.add_argument("--list", action="store_true", help="every workspace you trust")
+    parser.add_argument("--json", action="store_true")
+
+
 def _rename(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("name", metavar="NAME", help="what the list shows, and what may be typed for the id")
@@ -315,8 +325,7 @@ COMMANDS: dict[str, Spec] = {
     "mcp": (
         _mcp,
         "List the MCP servers that are named here, look at their tools, call one by hand.",
-        "elenco mcp\nelenco mcp tools time\n"
-        "elenco mcp call time get_current_time '{\"timezone\": \"Europe/Lisbon\"}'",
+        'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
     ),
     "check": (
         _check,
@@ -327,6 +336,11 @@ COMMANDS: dict[str, Spec] = {
         _init,
         "Put a starter here: one agent and the settings, with comments.",
         "elenco init\nelenco init my-cast",
+    ),
+    "trust": (
+        _trust,
+        "Let this workspace's allow rules, hooks, MCP servers and Python count, after showing them.",
+        "elenco trust --show\nelenco trust\nelenco trust --revoke",
     ),
     "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
     "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),

@@ -1,4 +1,4 @@
-"""What a server sends back, as a tool's output: text, images, structured data, resources, each of bounded size. Pure."""
+"""What a server sends back, as a tool's output: text, images, structured data, resources, each bounded. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import attrs
 
 from runtime.messages import Image, JsonObject
 from runtime.tools import Output
+from runtime.wire.shapes import is_list
 
 MOST_IMAGES = 8
 MOST_IMAGE_CHARS = 5_000_000
@@ -72,7 +73,7 @@ def prompt_text(result: JsonObject) -> str:
 
 def message_blocks(content: Any) -> tuple[str, tuple[Image, ...]]:
     """The text and the images of one message's content, a block or a list of blocks."""
-    shown = _gathered(cast("list[Any]", content) if isinstance(content, list) else [content])
+    shown = _gathered(content if is_list(content) else [content])
     return "\n".join(shown.texts), tuple(shown.images)
 
 
@@ -132,7 +133,7 @@ def _resource(resource: Any, shown: _Shown, *, named: bool) -> None:
 
 
 def _list(value: Any) -> list[Block]:
-    return list(_blocks(cast("list[Any]", value))) if isinstance(value, list) else []
+    return list(_blocks(value)) if is_list(value) else []
 
 
 def _blocks(values: list[Any]) -> Iterator[Block]:

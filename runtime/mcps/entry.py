@@ -55,7 +55,7 @@ class Unset(ElencoError):
 
 @attrs.frozen
 class OAuth:
-    """How to sign in: a client that is registered already, or none; the scopes to ask for, all the server names if none.
+    """How to sign in: a client that is registered already, or none; the scopes to ask for, if not what the server says.
 
     `client_secret` may name a variable. `callback_port` 0 takes any free port.
     """
@@ -106,6 +106,12 @@ class Entry:
         scheme, mark, rest = self.url.partition("://")
         host, slash, path = rest.partition("/")
         return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
+
+    def as_data(self) -> dict[str, Any]:
+        """What it says beyond what is so anyway."""
+        data = attrs.asdict(self)
+        usual = attrs.asdict(Entry(self.name))
+        return {key: value for key, value in data.items() if value != usual[key] and key not in ("path", "line")}
 
     def resolved(self, environment: Mapping[str, str]) -> Entry:
         """With its variables filled in. Raises Unset."""

@@ -108,7 +108,7 @@ class Fleet:
     def recorded(
         self, tools: Mapping[str, Sequence[str]], shown: Mapping[str, JsonObject]
     ) -> Mapping[str, Sequence[Offer]]:
-        """What a record says of servers' tools: `tools` their own names by server, `shown` what a model saw, by name."""
+        """A record's servers with their tools: `tools` by their own names, `shown` what a model saw, by its names."""
         found: dict[str, list[Offer]] = {}
         for server, names in tools.items():
             for name in names:

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
+from runtime.wire.shapes import is_list
+
 Value: TypeAlias = "str | int | float | bool | list[str]"
 
 DECLINE = "decline"
@@ -45,7 +47,7 @@ class Field:
 def fields_of(schema: Mapping[str, Any]) -> tuple[Field, ...]:
     """The entries of a form's schema, in its order."""
     required = schema.get("required")
-    needed = cast("list[Any]", required) if isinstance(required, list) else []
+    needed = required if is_list(required) else []
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return ()
@@ -79,7 +81,8 @@ def _options(node: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
             return tuple((str(each.get("const")), str(each.get("title") or "")) for each in choices if "const" in each)
     if isinstance(node.get("enum"), list):
         values = [str(value) for value in node["enum"]]
-        names = [str(name) for name in node.get("enumNames") or []]
+        given: Any = node.get("enumNames")
+        names = [str(name) for name in given] if is_list(given) else []
         return tuple((value, names[at] if at < len(names) else "") for at, value in enumerate(values))
     return ()
 
@@ -153,7 +156,7 @@ def _given(fields: tuple[Field, ...], answer: str) -> Mapping[str, Any]:
 
 def _value(field: Field, given: Any) -> Value:
     if field.many:
-        items = cast("list[Any]", given) if isinstance(given, list) else [part.strip() for part in str(given).split(",")]
+        items = given if is_list(given) else [part.strip() for part in str(given).split(",")]
         return [_option(field, item) for item in items if str(item)]
     if field.options:
         return _option(field, given)

@@ -173,12 +173,12 @@ class Link:
         Raises ToolError: an outage, at once; no answer in time; a connection lost meanwhile; what the server says.
         """
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            ctx.output(progress_text(done, total, message))
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            ctx.output(progress_text(progress, total, message))
 
         client = self.client()
         result = await self._bounded(
-            ctx, offer.name, lambda: client.call_tool(offer.name, dict(arguments), progress_callback=progress)
+            ctx, offer.name, lambda: client.call_tool(offer.name, dict(arguments), progress_callback=told)
         )
         return output_of(result)
 

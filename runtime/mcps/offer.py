@@ -9,6 +9,7 @@ import attrs
 
 from runtime.messages import JsonObject
 from runtime.tools import Effects
+from runtime.wire.shapes import is_list
 
 
 @attrs.frozen
@@ -46,13 +47,13 @@ def mend(result: dict[str, Any], is_tool: Callable[[object], bool]) -> tuple[str
     """
     result.setdefault("resultType", "complete")
     tools = result.get("tools")
-    if not isinstance(tools, list):
+    if not is_list(tools):
         return ()
-    listed = cast("list[Any]", tools)
-    good = [tool for tool in listed if is_tool(tool)]
-    left_out = tuple(_name_of(tool) for tool in listed if tool not in good) if len(good) < len(listed) else ()
-    result["tools"] = good
-    return left_out
+    kept = [is_tool(tool) for tool in tools]
+    if all(kept):
+        return ()
+    result["tools"] = [tool for tool, good in zip(tools, kept, strict=True) if good]
+    return tuple(_name_of(tool) for tool, good in zip(tools, kept, strict=True) if not good)
 
 
 def _name_of(tool: object) -> str:

@@ -14,8 +14,8 @@ from runtime.journal.nursery import serving
 
 from .answers import Answers
 from .link import Down, Gone, Link, Starting, Up
-from .session import Surroundings, Unusable, connected, offers_of
-from .transports import Witness
+from .session import Surroundings, connected, offers_of
+from .transports import Unusable, Witness
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -74,7 +74,8 @@ class Owner(Actor[Relist, None]):
         link, entry = self._link, self._link.entry
         if link.pace.exhausted:
             why = link.state.why if isinstance(link.state, Down) else "it failed again and again"
-            return self._give_up(f"{why} (given up after {link.pace.failures} tries)")
+            self._give_up(f"{why} (given up after {link.pace.failures} tries)")
+            return
         wait = link.pace.wait(self._chance())
         if wait and isinstance(link.state, Down):
             link.state = Down(link.state.why, trio.current_time() + wait)
@@ -93,7 +94,8 @@ class Owner(Actor[Relist, None]):
                         await witness.gone.wait()
                     scope.deadline = trio.current_time() + CLOSING
             except Unusable as unusable:
-                return self._give_up(str(unusable))
+                self._give_up(str(unusable))
+                return
         if not self._stopping:
             raise ConnectionLost(witness.why or f"it did not answer within {entry.startup_timeout:g} s")
 

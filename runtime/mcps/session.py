@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import trio
@@ -30,7 +30,7 @@ MODERN = "2026-07-28"
 
 @attrs.frozen
 class Surroundings:
-    """What connections stand on: who starts processes, the folder they work in, where tokens are kept, None for nowhere.
+    """What connections stand on: who starts processes, the folder they work in, where tokens are kept, if anywhere.
 
     `sign_in` lets a person sign in through the browser where a server asks for it.
     """
@@ -42,9 +42,7 @@ class Surroundings:
 
 
 @asynccontextmanager
-async def connected(
-    entry: Entry, around: Surroundings, witness: Witness, answers: Answers
-) -> AsyncGenerator[Client]:
+async def connected(entry: Entry, around: Surroundings, witness: Witness, answers: Answers) -> AsyncGenerator[Client]:
     """A session while the block lasts. It is entered and left in one task.
 
     Raises Unusable, and what transports and the SDK raise, in groups.
@@ -150,8 +148,8 @@ def as_json(model: Any) -> dict[str, Any]:
 
 def leaf(error: BaseException) -> str:
     """What went wrong, out of the groups that nurseries make of it."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    while inside := cast("tuple[BaseException, ...]", getattr(error, "exceptions", ())):
+        error = inside[0]
     if isinstance(error, OSError) and error.strerror and error.errno is not None:
         return error.strerror
     return str(error) or type(error).__name__

@@ -124,7 +124,7 @@ async def _listen(process: Process, witness: Witness) -> None:
     with trio.CancelScope(shield=True):
         try:
             async for piece in process.stderr:
-                for line in frames.feed(piece):
+                for line in frames.feed(bytes(piece)):
                     text = (line.head if isinstance(line, Overlong) else line).decode(errors="replace")
                     witness.words.append(text[:LONGEST_SHOWN])
         except (trio.ClosedResourceError, trio.BrokenResourceError):
@@ -171,7 +171,7 @@ async def lines(
         async with to_session:
             try:
                 async for piece in receive:
-                    for line in frames.feed(piece):
+                    for line in frames.feed(bytes(piece)):
                         message = _message(line)
                         if message is None:
                             witness.garbage += 1
@@ -190,7 +190,8 @@ async def lines(
                     await send.send_all(_encoded(message))
                 except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
                     await to_session.aclose()
-                    return await _closed(witness)
+                    await _closed(witness)
+                    return
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(read)

@@ -168,6 +168,7 @@ def test_tools_tells_what_an_agent_really_gets(elenco: Run, place: Path) -> None
         "---\nname: boss\ndescription: x\ntools: []\nsubagents: [poet]\npermissions: {deny: [read_file]}\n---\nx\n",
         "boss",
     )
+    assert 0 == elenco("trust").returncode
     done = elenco("tools", "--agent", "poet", "--deny", "write_file(secret/**)")
     assert 0 == done.returncode
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
