@@ -188,7 +188,7 @@ def _entry(name: str, key: Value, block: Value, foreign: bool, warnings: list[Fa
     transport: Transport | None = fields.take("type", _transport)
     known_type = "type" not in fields or transport is not None
     if transport is None:
-        transport = "stdio" if "command" in fields else "http"
+        transport = "stdio" if "command" in fields or "url" not in fields else "http"
     seconds = _milliseconds(warnings) if foreign else _seconds
     sampling: Sampling = fields.take("sampling", one_of("ask", "allow", "deny"), "ask")
     entry = Entry(

@@ -164,6 +164,7 @@ class Fleet:
         first = link.pace.failures == 0
         lasted = trio.current_time() - link.since if was_up else 0.0
         link.pace = link.pace.after_failure(lasted)
+        link.witness.end(leaf(event.error))  # for the calls that were under way
         why = link.told(link.witness, link.witness.why or leaf(event.error))
         link.state = Down(why, trio.current_time() + link.pace.wait(0.5))
         link.settled.set()

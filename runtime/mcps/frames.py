@@ -52,13 +52,14 @@ class Frames:
         return found
 
     def _keep(self, piece: bytes) -> None:
-        before = self._size
-        self._size += len(piece)
-        if self._size <= self._longest:
-            if piece:
-                self._pieces.append(piece)
-        elif before <= self._longest:  # it has just become too long: its beginning is all that is worth keeping
+        """Of a line that is too long, its beginning is all that is worth keeping."""
+        if self._size <= self._longest < self._size + len(piece):
             self._pieces = [b"".join([*self._pieces, piece])[:_HEAD]]
+        elif self._size <= self._longest:
+            self._pieces.append(piece)
+        elif (missing := _HEAD - sum(map(len, self._pieces))) > 0:
+            self._pieces.append(piece[:missing])
+        self._size += len(piece)
 
     def _take(self) -> Line | None:
         line, size = b"".join(self._pieces), self._size

@@ -43,8 +43,6 @@ async def sse(entry: Entry, around: Surroundings) -> AsyncGenerator[Streams]:
     from mcp.shared.message import SessionMessage
     from pydantic import ValidationError
 
-    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     endpoint: list[httpx2.URL] = []
     known = trio.Event()
 
@@ -60,7 +58,7 @@ async def sse(entry: Entry, around: Surroundings) -> AsyncGenerator[Streams]:
                     except ValidationError:
                         continue
                     await to_session.send(SessionMessage(message))
-        known.set()
+        raise OSError(None, "it closed the stream of its messages")
 
     async def write(client: httpx2.AsyncClient) -> None:
         async with from_session:
@@ -73,16 +71,17 @@ async def sse(entry: Entry, around: Surroundings) -> AsyncGenerator[Streams]:
     async with _client(entry, around) as client:
         async with client.stream("GET", entry.url, headers=headers) as response, trio.open_nursery() as nursery:
             response.raise_for_status()
-            nursery.start_soon(read, response)
-            await known.wait()
-            if not endpoint:
-                raise OSError(None, "it closed the connection before it named its endpoint")
-            nursery.start_soon(write, client)
+            to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
             try:
+                nursery.start_soon(read, response)
+                await known.wait()
+                nursery.start_soon(write, client)
                 yield from_server, to_server
             finally:
                 from_server.close()
                 to_server.close()
+                from_session.close()
                 nursery.cancel_scope.cancel()
 
 

@@ -29,6 +29,7 @@ MOST_MISSED = 2
 """Calls in a row without an answer after which the connection counts as dead."""
 TOLD_LINES = 5
 """Lines of a server's last words that an error shows."""
+_CLOSED = "Connection closed"
 _FORGOTTEN = ("session terminated", "session not found")
 
 
@@ -228,6 +229,8 @@ class Link:
         from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         witness = self.witness
+        if error.code == CONNECTION_CLOSED and error.message != _CLOSED:
+            return f"{self.name} gave no answer that can be taken: {error.message} The call may have taken effect"
         if error.code == CONNECTION_CLOSED:
             with trio.move_on_after(1):  # the connection's end tells more than that it has ended
                 await witness.gone.wait()
