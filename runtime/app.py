@@ -15,6 +15,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 
 from .agent import Agent
 from .cast import Cast
+from .closed import closed_in
 from .config import Humans
 from .continuation import Continuation
 from .deadlines import Deadlines
@@ -256,7 +257,9 @@ async def open_run(
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
-    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
+    root = ready.workspace.root
+    closed = await trio.to_thread.run_sync(closed_in, root, state)
+    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=root, closed=closed)
     run = Run(
         id=id,
         journal=journal,

@@ -222,7 +222,7 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     call = entry.call
     found = await me.toolbox.preview(call, entry.arguments, tool_context(me, call))
     if isinstance(found, str):
-        return found
+        return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()
     if all(me.permits.readable(use.path) for use in uses):
         return ToolResult(call.id, call.name, found.text, "error")

@@ -81,6 +81,7 @@ class Peer:
             settings=ModelSettings(request.temperature),
             agent=agent.definition.name,
             actor=f"{agent.path}#{self.call_id}",
+            turn=agent.turn,
         )
         size = sum(map(size_of, request.messages)) + byte_length(request.system)
         tokens = agent.model.provider.count(asked) or size // BYTES_PER_TOKEN + 1

@@ -12,9 +12,18 @@ from runtime.cast import Cast
 from runtime.definitions import Definition
 from runtime.errors import DefinitionError, Fault
 from runtime.outline import RunOptions
+from runtime.permits import judge_shell
 from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
-from runtime.policy.subjects import AgentSubject, McpSubject, PathSubject, PathUse, PlainSubject, Subject
+from runtime.policy.subjects import (
+    AgentSubject,
+    McpSubject,
+    PathSubject,
+    PathUse,
+    PlainSubject,
+    ShellSubject,
+    Subject,
+)
 from runtime.tools import Tool
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
@@ -22,6 +31,7 @@ from runtime.tools.registry import built_in
 from .visible import one_line
 
 SAMPLE = "any/file"
+SAMPLE_COMMAND = "any-command"
 
 
 @attrs.frozen
@@ -45,9 +55,12 @@ def granted_to(definition: Definition, cast: Cast, rules: Permissions, options: 
         if member.definition is not None and definition.name in member.definition.subagents
     ]
     for name, effects, subject in _subjects(definition):
-        decision = decide(subject, own, ceiling, yes=options.yes)
+        decision = decide(subject, own, ceiling, yes=options.yes, shell=judge_shell)
         under = (
-            (parent.name, decide(subject, own, ceiling.narrowed(_own(parent) + rules), yes=options.yes))
+            (
+                parent.name,
+                decide(subject, own, ceiling.narrowed(_own(parent) + rules), yes=options.yes, shell=judge_shell),
+            )
             for parent in parents
         )
         yield Granted(
@@ -82,7 +95,10 @@ def sample(tool: Tool) -> Subject:
     if uses:
         return PathSubject(tool.name, tuple(PathUse(use, path) for path, use in uses), tool.mutates)
     if tool.subject is not None:
-        return tool.subject(dict.fromkeys(tool.parameters.get("properties", {}), ""))
+        subject = tool.subject(dict.fromkeys(tool.parameters.get("properties", {}), ""))
+        if isinstance(subject, ShellSubject):
+            return ShellSubject(SAMPLE_COMMAND, tool.name)
+        return subject
     return PlainSubject(tool.name, changes=tool.mutates, private=tool.private)
 
 
@@ -96,6 +112,8 @@ def _own(definition: Definition) -> Permissions:
 
 def _with_patterns(rules: Permissions, subject: Subject) -> Iterator[str]:
     families = {subject.tool}
+    if isinstance(subject, ShellSubject):
+        families.add("shell")
     if isinstance(subject, PathSubject):
         families |= {"write_file" if each.use in ("write", "delete") else "read_file" for each in subject.uses}
         if subject.tool == "list_files":

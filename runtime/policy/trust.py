@@ -20,7 +20,7 @@ import attrs
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
 
-Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key", "sandbox"]
+Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key"]
 
 
 @attrs.frozen
@@ -73,7 +73,7 @@ def notice(survey: Survey) -> str:
 
 
 def _plural(kind: Kind, number: int) -> str:
-    words = {"Python": "Python check", "key": "server for keys", "sandbox": "sandbox setting"}
+    words = {"Python": "Python check", "key": "server for keys"}
     word = words.get(kind, kind)
     return word if number == 1 else "servers for keys" if kind == "key" else f"{word}s"
 
@@ -89,8 +89,6 @@ def switches_of_config(config: Config, file: str) -> Iterator[Switch]:
     for name, provider in config.providers.items():
         if sends_key_away(provider):
             yield Switch("key", f"providers.{name}: its server is sent the key that is set for it", file)
-    if config.sandbox:
-        yield Switch("sandbox", _shown(config.sandbox), file, tuple(_words(config.sandbox)))
 
 
 def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
@@ -173,7 +171,6 @@ def bare_config(config: Config) -> Config:
         permissions=bare_permissions(config.permissions),
         hooks={},
         mcp_servers={},
-        sandbox={},
         providers={
             name: attrs.evolve(provider, keyless=True) if sends_key_away(provider) else provider
             for name, provider in config.providers.items()
