@@ -279,8 +279,8 @@ async def test_a_server_asks_the_agent_s_model(tmp_path: Path, wayward: Way, sam
         """,
     )
     assert "completed" == await play.run()
-    answer = json.loads(play.results[0])
-    assert said == (answer.get("content") or {}).get("text", "")
+    answer: Any = json.loads(play.results[0])
+    assert said == (answer["content"]["text"] if "content" in answer else "")
     paid = [each.usage["output"] for each in play.of(BudgetSettled)]
     assert ([10, 20, 20] if sampling == "allow" else [10, 20]) == paid
 
