@@ -47,6 +47,7 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -66,6 +67,8 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    shelf: Shelf = Shelf()
+    trusted: bool = False
     notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
@@ -125,8 +128,12 @@ def plan(
         known,
         workspace,
         humans,
-        seen.notice,
-        {name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)},
+        shelf=seen.shelf,
+        trusted=not seen.notice,
+        notice=seen.notice,
+        servers={
+            name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
+        },
     )
 
 
@@ -283,6 +290,9 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        shelf=ready.shelf,
+        trusted=ready.trusted,
+        state=state,
     )
     if ready.servers:
         around = Surroundings(run.reaper, run.workspace.root, state)

@@ -9,9 +9,10 @@ import attrs
 
 from .conversation import Conversation
 from .errors import JournalError, UsageError
+from .events import SkillLoaded
 from .journal.interface import Contents
 from .journal.state import ActorState, RunState
-from .messages import Message, UserMessage
+from .messages import JsonObject, Message, UserMessage
 from .record import result_of
 
 BROKEN_OFF = "interrupted: the run ended before this call did"
@@ -21,7 +22,7 @@ NEW_TASK = "That run has ended. What follows is a new task, with room and tools 
 @attrs.frozen
 class Continuation:
     """What the root of `run` leaves: its history, its number of replies, the first free number of an actor, and the
-    hashes of long results.
+    hashes of long results. `agent`, `prompt`, `tools` and `skills` are what it was, was shown and had loaded.
     """
 
     run: str
@@ -29,6 +30,15 @@ class Continuation:
     turn: int
     number: int
     results: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    agent: str = ""
+    prompt: tuple[str, ...] = ()
+    tools: tuple[JsonObject, ...] = ()
+    skills: tuple[SkillLoaded, ...] = ()
+
+    @property
+    def carried(self) -> tuple[SkillLoaded, ...]:
+        """The skills that count as loaded from the start; a new task is pre-approved nothing by them."""
+        return tuple(attrs.evolve(event, allows=()) for event in self.skills)
 
 
 def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> Continuation:
@@ -46,7 +56,8 @@ def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> C
     for handle, text in state.long_reports.items():
         results[handle] = new.put(text.encode(errors="replace"))
     number = max(actor.number for actor in state.actors.values()) + 1
-    return Continuation(id, _closed(root), root.turn, number, results)
+    skills = tuple(root.skills.values())
+    return Continuation(id, _closed(root), root.turn, number, results, root.agent, root.prompt, root.tools, skills)
 
 
 def _closed(root: ActorState) -> tuple[Message, ...]:

@@ -162,7 +162,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, tool_context(me, call), me.hooks)
+        result = await me.toolbox.run(runnable, me.skills.opened(tool_context(me, call)), me.hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
@@ -177,7 +177,7 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
 async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
     """The arguments the call may run with (a human may have edited them), or the result that says why not."""
     call, tool = entry.call, entry.tool
-    subject = await me.permits.subject(tool, entry.arguments, me.run.workspace)
+    subject = await me.permits.subject(tool, entry.arguments, me.workspace)
     decision = me.permits.judge(subject)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
         me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
@@ -207,7 +207,7 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
     if answer.arguments is None:
         return entry.arguments
     # A human may change what is done, and still nothing that is denied.
-    edited = await me.permits.decide(tool, answer.arguments, me.run.workspace)
+    edited = await me.permits.decide(tool, answer.arguments, me.workspace)
     if edited.verdict == "deny":
         text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
         return ToolResult(call.id, call.name, text, "refused")
@@ -220,7 +220,7 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    found = await me.toolbox.preview(call, entry.arguments, tool_context(me, call))
+    found = await me.toolbox.preview(call, entry.arguments, me.skills.opened(tool_context(me, call)))
     if isinstance(found, str):
         return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()

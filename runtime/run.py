@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -19,6 +20,7 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
@@ -28,6 +30,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .skills.places import Shelf
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
 from .watch.stream import LogStream
@@ -60,7 +63,8 @@ class RunSettings:
 class Run:
     """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
 
-    `taken_up` are the paths of those among them that work again.
+    `taken_up` are the paths of those among them that work again. `shelf` holds the skills there are; `trusted` says
+    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in.
     """
 
     id: str
@@ -77,6 +81,10 @@ class Run:
     reaper: Reaper = attrs.Factory(Reaper)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    shelf: Shelf = Shelf()
+    trusted: bool = False
+    state: Path | None = None
+    instructions: Instructions | None = None
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])
     guards: dict[str, GuardSettings] = attrs.Factory(dict[str, GuardSettings])

@@ -27,7 +27,9 @@ from .policy.trust import (
     switches_of_agent,
     switches_of_config,
     switches_of_servers,
+    switches_of_skill,
 )
+from .skills.places import places, shelve
 
 SETTINGS = "elenco.yaml"
 SERVERS = ".mcp.json"
@@ -77,6 +79,9 @@ def _switches(workspace: Path, here: Config, cast: Cast) -> Iterator[Switch]:
     for member in cast.members.values():
         if member.origin == "workspace" and member.definition is not None:
             yield from switches_of_agent(member.definition, member.shown)
+    for entry in shelve(places(workspace, None, None, with_shipped=False)).skills.values():
+        if entry.skill is not None:
+            yield from switches_of_skill(entry.skill, entry.shown)
 
 
 def _shared_servers(path: Path) -> Mapping[str, Any]:

@@ -19,3 +19,8 @@ def last_turn(detail: str) -> str:
 def _sentence(text: str) -> str:
     name = "_" in text.partition(":")[0]
     return (text if name else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
+
+
+STALE_SKILL = (
+    "The skill {name} has changed since you loaded it: what you read then is out of date. use_skill shows it anew."
+)

@@ -252,4 +252,4 @@ def reserved() -> frozenset[str]:
     """The names of built-in tools, which tools of servers do not take."""
     from runtime.known import TOOL_NAMES
 
-    return frozenset((*TOOL_NAMES, "read_result", "await_agent"))
+    return frozenset((*TOOL_NAMES, "read_result", "await_agent", "use_skill"))

@@ -27,6 +27,7 @@ from runtime.policy.subjects import (
 from runtime.tools import Tool
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
+from runtime.tools.skill import USE_SKILL
 
 from .visible import one_line
 
@@ -79,13 +80,15 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
         yield name, tool.effects, sample(tool)
     for server in dict.fromkeys(definition.mcps):
         yield f"{server}_*", "once", McpSubject(f"{server}_*", server, "*")
+    if definition.skills:
+        yield USE_SKILL, "none", PlainSubject(USE_SKILL, changes=False, private=True)
     for prefix in (PREFIX, START):
         for child in definition.subagents:
             name = tool_name(prefix, child)
             yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
-    if definition.tools or definition.mcps or definition.subagents:
+    if definition.tools or definition.mcps or definition.subagents or definition.skills:
         yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
 
 

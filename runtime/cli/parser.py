@@ -27,7 +27,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -211,6 +211,13 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def _skills(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco skills [note NAME ["LESSON"]] [FLAGS]'
+    parser.add_argument("words", nargs="*", metavar='note NAME "LESSON"', help="keep a lesson; without one, list them")
+    parser.add_argument("--drop", metavar="N", type=int, help="with note NAME: forget the lesson of that number")
+    _workspace(parser)
+
+
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
@@ -320,6 +327,12 @@ COMMANDS: dict[str, Spec] = {
         "elenco cancel k7f2\nelenco cancel k7f2 --actor coordinator/researcher-1",
     ),
     "agents": (_workspace, "List the agents that can be found, and where each is from.", "elenco agents"),
+    "skills": (
+        _skills,
+        "List the skills that can be found, or keep a lesson for one.",
+        'elenco skills\nelenco skills note code-review "Look at the migrations first"\n'
+        "elenco skills note code-review --drop 1",
+    ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
     "mcp": (

@@ -21,6 +21,7 @@ from runtime.events import (
     QuestionAsked,
     RunFinished,
     RunStarted,
+    SkillLoaded,
     SteerReceived,
     ToolFinished,
 )
@@ -122,7 +123,7 @@ class ActorState:
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
-    skills: list[str] = attrs.Factory(list[str])
+    skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
     cancel: CancelRequested | None = None
     background: bool = False
     sent: bool = False

@@ -98,6 +98,7 @@ class Workspace:
         self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
         self.edits = threading.RLock()
         self._keep: Keep | None = None
+        self._also: tuple[str, ...] = ()
 
     @property
     def method(self) -> Method:
@@ -122,17 +123,44 @@ class Workspace:
         seen._keep = keep
         return seen
 
-    def real_path(self, path: str) -> str:
+    def reading(self, folders: tuple[str, ...]) -> Workspace:
+        """The same folder, and some outside it that may be looked at by absolute paths, but never changed."""
+        seen = Workspace.__new__(Workspace)
+        seen.__dict__ |= self.__dict__
+        seen._also = tuple(os.path.realpath(folder) for folder in folders)
+        return seen
+
+    @contextmanager
+    def _elsewhere(self, path: str) -> Generator[Workspace | None]:
+        """The folder outside the workspace that a path leads to, if it is one that may be looked at."""
+        found = None
+        if self._also and os.path.isabs(path) and "\0" not in path:
+            plain = os.path.normpath(path)
+            found = next((each for each in self._also if plain == each or plain.startswith(f"{each}/")), None)
+        if found is None:
+            yield None
+        else:
+            with Workspace(found, method=self._root.method) as other:
+                yield other
+
+    def real_path(self, path: str, *, change: bool = False) -> str:
         """What a path stands for, relative to the workspace, links resolved; "." is the workspace itself.
 
         This is what permission rules look at. Nothing needs to be there yet.
 
-        Raises PathError for a path that is malformed or leads outside.
+        Raises PathError for a path that is malformed or leads outside; with `change`, also for one that leads to where
+        only reading is allowed.
         """
+        with self._elsewhere(path) as other:
+            if other is not None and not change:
+                return os.path.normpath(f"{other.root}/{other._root.real_path(path)}")
         return self._root.real_path(path)
 
     def stat(self, path: str, *, follow: bool = True) -> Entry:
         """What is at a path. Raises PathError."""
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return _moved(other.stat(path, follow=follow), other.root)
         with self._root.find(path, follow=follow) as place:
             return _entry(place.path, _there(path, place))
 
@@ -141,6 +169,9 @@ class Workspace:
 
         Raises PathError.
         """
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return other.open_read(path)
         with self._root.find(path) as place, _explaining(path):
             _regular(path, _there(path, place))
             return _opened(path, place)
@@ -152,6 +183,9 @@ class Workspace:
 
     def listdir(self, path: str = ".") -> tuple[Entry, ...]:
         """What a folder holds, sorted by name. Nothing in it is opened, and no link followed. Raises PathError."""
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return tuple(_moved(entry, other.root) for entry in other.listdir(path))
         with self._root.find(path) as place, _explaining(path):
             if not stat.S_ISDIR(_there(path, place).st_mode):
                 raise PathError(path, "is no folder", "kind")
@@ -441,6 +475,11 @@ def _entries(fd: int, prefix: str) -> Iterator[Entry]:
     for item in names:
         with suppress(OSError):  # Gone meanwhile.
             yield _entry(prefix + item.name, item.stat(follow_symlinks=False))
+
+
+def _moved(entry: Entry, root: str) -> Entry:
+    """An entry of another folder by its absolute path."""
+    return attrs.evolve(entry, path=os.path.normpath(f"{root}/{entry.path}"))
 
 
 def _entry(path: str, status: os.stat_result) -> Entry:

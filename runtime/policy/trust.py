@@ -12,6 +12,7 @@ import ipaddress
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -19,6 +20,8 @@ import attrs
 
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
+from runtime.frontmatter import Wrong, mapping
+from runtime.skills.document import Skill
 
 Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key"]
 
@@ -99,6 +102,15 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
         check = definition.output.check
         module = check.partition(":")[0].strip().replace(".", "/")
         yield Switch("Python", check, file, (f"{module}.py", f"{module}/__init__.py"))
+
+
+def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
+    """What a skill of the workspace would switch on once it is loaded."""
+    for tool in skill.allowed:
+        yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
+    if skill.hooks is not None:
+        with suppress(Wrong):
+            yield from _hooks({str(event): hook for event, hook in mapping(skill.hooks).items()}, file)
 
 
 def switches_of_servers(servers: Mapping[str, Any], file: str) -> Iterator[Switch]:

@@ -26,6 +26,6 @@ def subject_of(tool: Tool, arguments: JsonObject, workspace: Workspace) -> Subje
 
 def _use(use: Use, path: str, workspace: Workspace) -> PathUse:
     try:
-        return PathUse(use, workspace.real_path(path))
+        return PathUse(use, workspace.real_path(path, change=use in ("write", "delete")))
     except PathError as error:
         return PathUse(use, path, fault=str(error))
