@@ -11,9 +11,10 @@ from .conversation import Conversation
 from .errors import JournalError, UsageError
 from .events import SkillLoaded
 from .journal.interface import Contents
-from .journal.state import ActorState, RunState
-from .messages import JsonObject, Message, UserMessage
+from .journal.state import ActorState, CallState, RunState
+from .messages import JsonObject, Message, ToolResult, UserMessage
 from .record import result_of
+from .words import UNKNOWN
 
 BROKEN_OFF = "interrupted: the run ended before this call did"
 NEW_TASK = "That run has ended. What follows is a new task, with room and tools of its own."
@@ -44,7 +45,8 @@ class Continuation:
 def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> Continuation:
     """What a follow-up of a run begins with; what its history refers to is put among the new run's contents. Blocks.
 
-    Calls that have no result get one that says so. Raises UsageError for a run that never began, OSError.
+    Calls that have no result get one that says so, and whether they may have taken effect. Raises UsageError for a
+    run that never began, OSError.
     """
     root = state.actors.get(state.root)
     if root is None:
@@ -61,8 +63,15 @@ def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> C
 
 
 def _closed(root: ActorState) -> tuple[Message, ...]:
-    done = {id: result_of(call.finished) for id, call in root.calls.items() if call.finished is not None}
+    done = {id: _result(call) for id, call in root.calls.items() if call.finished is not None or call.started}
     conversation = Conversation(tuple(root.history)).settle(done, BROKEN_OFF)
     said = tuple(UserMessage(steer.text, "steer") for steer in root.steers.values())
     after = () if root.status == "completed" else (UserMessage(NEW_TASK, "note"),)
     return (*conversation.messages, *said, *after)
+
+
+def _result(call: CallState) -> ToolResult:
+    """What is on record, or that a call which was begun may have taken effect."""
+    if call.finished is not None:
+        return result_of(call.finished)
+    return ToolResult(call.call_id, call.name, UNKNOWN, "unknown")

@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from .approvals import Pending
+from .bounds import Bounds
 from .errors import JournalError, first_of
 from .events import ApprovalDecided, BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted, Warned
 from .limits.estimate import byte_length
@@ -18,15 +19,15 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, rounds
+from .tools import Problem, Tool, ToolContext, rounds
 from .tools.results import fitting
+from .words import UNKNOWN
 from .workbench import tool_context
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 LEAST_BYTES = 120
-UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 UNCLEAR = (
     "it was interrupted before its result was recorded and may have taken effect: "
     "yes runs it again, no leaves it at that"
@@ -154,18 +155,26 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     if isinstance(allowed, ToolResult):
         _finish(me, work, allowed, 0.0)
         return
+    arguments, subject = allowed
     me.run.append(ToolStarted(actor=me.path, call_id=call.id, name=call.name))
     if tool.effects != "none":
         await me.run.journal.barrier()
     started = trio.current_time()
-    runnable = call if allowed is call.arguments else attrs.evolve(call, arguments=allowed)
+    runnable = call if arguments is call.arguments else attrs.evolve(call, arguments=arguments)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, me.skills.opened(tool_context(me, call)), me.hooks)
+        ctx = _context(me, call, subject)
+        result = await me.toolbox.run(runnable, ctx, me.hooks)
     result = _fitting(me, work, result)
     await me.run.results.save(call.id)
     _finish(me, work, result, trio.current_time() - started)
+
+
+def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
+    """What a call is given, within the bounds of what was decided."""
+    context = me.skills.opened(tool_context(me, call))
+    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -174,8 +183,8 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
     return ToolResult(call.id, call.name, text, "error" if tool.effects == "none" else "unknown")
 
 
-async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
-    """The arguments the call may run with (a human may have edited them), or the result that says why not."""
+async def _permit(me: Agent, work: Round, entry: Ready) -> tuple[JsonObject, Subject] | ToolResult:
+    """The arguments the call may run with (a human may have edited them) and what they are about, or why it may not."""
     call, tool = entry.call, entry.tool
     subject = await me.permits.subject(tool, entry.arguments, me.workspace)
     decision = me.permits.judge(subject)
@@ -188,7 +197,7 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
         PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
     )
     if decision.verdict == "allow":
-        return entry.arguments
+        return entry.arguments, subject
     if decision.verdict == "deny":
         outside = decision.by == "workspace"  # no rule, but where the path leads
         text = f"refused: {decision.rule}" if outside else f"denied by rule {decision.rule} ({decision.by})"
@@ -205,13 +214,16 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResu
         return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
     await _grant(me, answer.scope, asked.request.always)
     if answer.arguments is None:
-        return entry.arguments
+        return entry.arguments, subject
     # A human may change what is done, and still nothing that is denied.
-    edited = await me.permits.decide(tool, answer.arguments, me.workspace)
+    if isinstance(problem := me.toolbox.check(attrs.evolve(call, arguments=answer.arguments)), Problem):
+        return ToolResult(call.id, call.name, f"as {answer.by} changed it: {problem.text}", "error")
+    subject = await me.permits.subject(tool, answer.arguments, me.workspace)
+    edited = me.permits.judge(subject)
     if edited.verdict == "deny":
         text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
         return ToolResult(call.id, call.name, text, "refused")
-    return answer.arguments
+    return answer.arguments, subject
 
 
 async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResult:
@@ -220,7 +232,8 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    found = await me.toolbox.preview(call, entry.arguments, me.skills.opened(tool_context(me, call)))
+    ctx = _context(me, call, subject)
+    found = await me.toolbox.preview(call, entry.arguments, ctx)
     if isinstance(found, str):
         return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()

@@ -9,6 +9,7 @@ LAST_TURN = (
     "This is your last turn: no more tools. Give the best answer you can from what you have so far, "
     "and say what is not done."
 )
+UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 
 
 def last_turn(detail: str) -> str:

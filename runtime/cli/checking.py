@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
+
 from runtime.definitions import Definition, Style
 from runtime.errors import Fault
-from runtime.skills.places import FILE, Shelf, read_skill
+from runtime.handwritten import read_start
+from runtime.skills.places import FILE, HEAD_BYTES, Shelf, read_skill
 
 from .visible import one_line
 
@@ -40,12 +43,24 @@ def skill_files(shelf: Shelf) -> Iterator[tuple[Path, str]]:
 
 def skill_faults(path: Path, shown: str, shelf: Shelf) -> list[Fault]:
     """A SKILL.md's problems by the letter of the specification, and whether another of its name comes first."""
-    found = [problem.fault(shown, strict=True) for problem in read_skill(path).problems]
+    lines = _lines(path)
+    found: list[Fault] = []
+    for problem in read_skill(path).problems:
+        source = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
+        fault = problem.fault(shown, strict=True)
+        found.append(attrs.evolve(fault, source=source, width=max(1, len(source))))
     real = os.path.realpath(path)
     for entry, first in shelf.shadowed:
         if os.path.realpath(entry.path) == real:
             found.append(Fault(shown, 1, f"not used: {first.shown} has that name and comes first", warning=True))
     return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return read_start(path, HEAD_BYTES)[0].decode("utf-8-sig", errors="replace").splitlines()
+    except OSError:
+        return []
 
 
 def understood(definition: Definition) -> str:

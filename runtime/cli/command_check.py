@@ -45,6 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     if faults:
         print(excerpts(faults))
     wrong = sum(not fault.warning for fault in faults)
+    if arguments.effective:
+        from .effective import show_effective
+
+        show_effective(workspace)
     print(_summary(len(files), wrong, len(faults) - wrong), file=sys.stderr)
     return 2 if wrong else 0
 

@@ -32,17 +32,25 @@ def run(arguments: argparse.Namespace) -> int:
     seen = outline(options)
     from runtime.tools.registry import built_in
 
-    from .granted import data_of, granted_to, rows_of
+    from .granted import below, data_of, granted_to, rows_of
 
-    refuse_faulty(seen.cast, seen.root, tools=[tool.name for tool in built_in()])
-    granted = list(granted_to(seen.root, seen.cast, seen.rules, options))
+    root, cast = seen.root, seen.cast
+    refuse_faulty(cast, root, tools=[tool.name for tool in built_in()])
+    chains = [(root,), *below(root, cast)]
+    told = [(chain, list(granted_to(chain[-1], cast, seen.rules, options, chain[:-1]))) for chain in chains]
     if arguments.json:
-        for each in granted:
-            print(json.dumps(data_of(each)))
+        for chain, granted in told:
+            path = {} if len(chain) == 1 else {"actor": "/".join(each.name for each in chain)}
+            for each in granted:
+                print(json.dumps({**data_of(each), **path}))
         return 0
-    root = seen.root
-    print(f"{root.name}   {one_line(root.path, 80)}   {len(granted)} tools, no other is offered to its model\n")
-    print(columns([("TOOL", "EFFECTS", "A CALL", "BECAUSE"), *(row for each in granted for row in rows_of(each))], 90))
+    for chain, granted in told:
+        who = chain[-1]
+        what = "no other is offered to its model" if len(chain) == 1 else "under all that bind those above it"
+        name = " > ".join(each.name for each in chain)
+        print(f"{'' if len(chain) == 1 else chr(10)}{name}   {one_line(who.path, 80)}   {len(granted)} tools, {what}\n")
+        rows = [("TOOL", "EFFECTS", "A CALL", "BECAUSE"), *(row for each in granted for row in rows_of(each))]
+        print(columns(rows, 90))
     if seen.notice:
         print(f"! {seen.notice}", file=sys.stderr)
     print("a child stays under every ask and deny of those above it; deny > ask > allow", file=sys.stderr)

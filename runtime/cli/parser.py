@@ -241,6 +241,9 @@ def _mcp(parser: argparse.ArgumentParser) -> None:
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument(
+        "--effective", action="store_true", help="also what counts in the end: each value, and who set it"
+    )
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
@@ -343,7 +346,7 @@ COMMANDS: dict[str, Spec] = {
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
-        "elenco check agents/writer.md",
+        "elenco check agents/writer.md\nelenco check --effective",
     ),
     "init": (
         _init,

@@ -20,6 +20,7 @@ from runtime.events import (
     McpLost,
     ModelFinished,
     ModelRetried,
+    PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -150,6 +151,8 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"? {name} asks you ({event.id})  {one_line(event.text, 120)}"]
         case QuestionAnswered():
             return [f"✓ {event.id} answered by {one_line(event.by or 'somebody', 40)}: {one_line(event.answer, 120)}"]
+        case PrefixChanged():
+            return [f"! {name}   has changed: {one_line(event.why, 160)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:

@@ -74,7 +74,9 @@ class Lessons:
         """Forget the lesson of that number, from 1. Blocks. Raises UsageError, OSError."""
         kept = list(self.of(entry))
         if not 1 <= number <= len(kept):
-            have = f"there are {len(kept)}" if kept else "there is none"
+            have = {0: "none is noted", 1: "there is only lesson 1"}.get(
+                len(kept), f"there are lessons 1 to {len(kept)}"
+            )
             raise UsageError(f"there is no lesson {number}; {have}")
         gone = kept.pop(number - 1)
         file = self._file(entry)

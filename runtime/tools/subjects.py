@@ -26,6 +26,11 @@ def subject_of(tool: Tool, arguments: JsonObject, workspace: Workspace) -> Subje
 
 def _use(use: Use, path: str, workspace: Workspace) -> PathUse:
     try:
-        return PathUse(use, workspace.real_path(path, change=use in ("write", "delete")))
+        change = use in ("write", "delete")
+        real = workspace.real_path(path, change=change)
+        if use == "delete":
+            # What goes is the link, wherever it leads.
+            real = workspace.real_path(path.rstrip("/") or path, change=change, follow=False)
+        return PathUse(use, real)
     except PathError as error:
         return PathUse(use, path, fault=str(error))
