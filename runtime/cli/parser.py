@@ -120,7 +120,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
-    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     _run_flags(parser)
 
 
