@@ -296,7 +296,7 @@ async def open_run(
     )
     if ready.servers:
         around = Surroundings(run.reaper, run.workspace.root, state)
-        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run))
+        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run), run.peer)
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:

@@ -10,7 +10,6 @@ from .changes import Changes
 from .events import ToolOutput, ToolRetried
 from .messages import JsonObject, ToolCall
 from .questions import ask_human
-from .sampling import Peer
 from .tools import RunHooks, ToolContext
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
         may_fetch=agent.permits.may_fetch,
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
-        peer=Peer(agent, id),
     )
 
 

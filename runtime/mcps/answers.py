@@ -89,7 +89,7 @@ class Answers:
         if not calls:
             raise ToolError("no call is under way")
         calling = calls[-1]
-        peer = calling.context.peer
+        peer = calling.peer
         if peer is None:
             raise ToolError("there is nobody to ask")
         return await calling.within(lambda: work(peer))

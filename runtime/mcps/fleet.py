@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -16,11 +17,14 @@ from runtime.tools import Tool
 from runtime.wire.names import exposed_name
 
 from .entry import Entry
-from .link import Down, Gone, Idle, Link, Up
+from .link import Down, Gone, Idle, Link, Up, nobody
 from .offer import Offer
 from .owner import CLOSING, Owner, Relist
 from .session import Surroundings, leaf
 from .tools import tools_of
+
+if TYPE_CHECKING:
+    from runtime.sampling import Peer
 
 PATIENCE = 2.0
 """Seconds after which it is told that a server is waited for."""
@@ -41,7 +45,7 @@ class Fleet:
     """The servers by name. `version` rises whenever tools of one of them have changed.
 
     `report` hears what belongs on record, `chance` gives numbers between 0 and 1, `reserved` are the names that tools
-    of servers may not take.
+    of servers may not take, `peer` tells by actor and call id who is behind a call.
     """
 
     entries: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
@@ -49,6 +53,7 @@ class Fleet:
     report: Callable[[Event], None] = _nobody
     chance: Callable[[], float] = _even
     reserved: frozenset[str] = frozenset()
+    peer: Callable[[str, str], Peer | None] = nobody
     version: int = 0
     links: dict[str, Link] = attrs.field(init=False, factory=dict[str, Link])
     _owners: dict[str, ActorRef[Relist, None]] = attrs.field(init=False, factory=dict[str, ActorRef[Relist, None]])
@@ -121,7 +126,7 @@ class Fleet:
     def _link(self, name: str) -> Link:
         link = self.links.get(name)
         if link is None:
-            link = self.links[name] = Link(self.entries[name])
+            link = self.links[name] = Link(self.entries[name], peer=self.peer)
         return link
 
     async def _start(self, link: Link) -> None:

@@ -23,6 +23,8 @@ from .transports import Witness
 if TYPE_CHECKING:
     from mcp import Client, MCPError
 
+    from runtime.sampling import Peer
+
 T = TypeVar("T")
 
 MOST_MISSED = 2
@@ -71,9 +73,9 @@ State: TypeAlias = Idle | Starting | Up | Down | Gone
 
 @attrs.define(eq=False)
 class Calling:
-    """A call under way: what it may touch, and the scope that ends it when its time is up."""
+    """A call under way: whom a server may ask back within it, and the scope that ends it when its time is up."""
 
-    context: ToolContext
+    peer: Peer | None
     nursery: trio.Nursery
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     _asking: int = attrs.field(init=False, default=0)
@@ -126,12 +128,18 @@ CALLING: ContextVar[Calling | None] = ContextVar("calling", default=None)
 """The call on whose behalf the running task works, where a server asks back within it."""
 
 
+def nobody(actor: str, call_id: str) -> Peer | None:
+    """Who is behind a call that no actor makes."""
+    del actor, call_id
+    return None
+
+
 @attrs.define(eq=False)
 class Link:
     """One server. Only its owner changes the state; whoever calls reads it.
 
     `offers` are kept while it is down: an agent's tools do not come and go with a connection. `settled` is set once the
-    first try has ended, in whatever way.
+    first try has ended, in whatever way. `peer` tells by actor and call id who is behind a call.
     """
 
     entry: Entry
@@ -144,6 +152,7 @@ class Link:
     since: float = 0.0
     calls: list[Calling] = attrs.Factory(list[Calling])
     missed: int = 0
+    peer: Callable[[str, str], Peer | None] = nobody
 
     @property
     def name(self) -> str:
@@ -194,7 +203,7 @@ class Link:
 
         limit = self.entry.timeout
         async with serving() as nursery:
-            calling = Calling(ctx, nursery)
+            calling = Calling(self.peer(ctx.actor, ctx.call_id), nursery)
             calling.scope.deadline = trio.current_time() + limit
             self.calls.append(calling)
             token = CALLING.set(calling)
