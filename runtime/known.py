@@ -150,13 +150,13 @@ def unusable(url: str) -> str:
 
     if not url.isprintable() or " " in url:
         return "it holds a space or a control character"
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        return "it holds a user name or password, which would be shown and kept: put the key in the environment instead"
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:
-        return "it is no URL"
-    if "@" in parts.netloc:
-        return "it holds a user name or password, which would be shown and kept: put the key in the environment instead"
+    except ValueError as error:
+        return str(error)
     if parts.scheme not in ("http", "https"):
         return "it must begin with http:// or https://"
     return "it names no host" if not parts.hostname or port == 0 else ""
