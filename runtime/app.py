@@ -24,6 +24,7 @@ from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
 from .hiring import hire, limits_from, limits_of, own_tools
+from .hooks.settings import Hook
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
@@ -62,6 +63,8 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    hooks: tuple[Hook, ...] = ()
+    trusted: bool = False
 
 
 def plan(
@@ -108,7 +111,9 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    return Plan(
+        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, own.hooks
+    )
 
 
 def _given(tool: Tool) -> Tool:
@@ -254,6 +259,8 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            hooks=ready.hooks,
+            trusted=ready.trusted,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),

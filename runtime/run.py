@@ -19,6 +19,7 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .hooks.settings import Hook
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .models import Models
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
+    `hooks` are those of all actors, in their order; those of agent files count where the workspace is `trusted`.
     Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
     may have taken effect.
     """
@@ -53,6 +55,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    hooks: tuple[Hook, ...] = ()
+    trusted: bool = False
 
 
 @attrs.define(eq=False)

@@ -31,6 +31,7 @@ PURE = [
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
+    *(f"runtime/hooks/{name}.py" for name in ("moments", "answers", "matchers", "settings", "environment")),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/wire/*.py"))),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/limits/**/*.py"))),
 ]
