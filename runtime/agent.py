@@ -13,6 +13,7 @@ from .activity import Activity
 from .alerts import Alerts
 from .background import Background
 from .context.joined import joined_text
+from .context.sections import announce
 from .context.squeeze import squeezed
 from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
@@ -36,17 +37,20 @@ from .messages import AssistantMessage, ToolCall, ToolResults, UserMessage, size
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
+from .policy.paths import Workspace
 from .record import messages_to_json, report_to_json
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
 from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run
+from .skills.active import ActiveSkills
+from .skills.hired import recall_skills
 from .standing import RESULT_CAP, Standing
 from .stop import Stop
 from .tools import ToolBox
 from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
-from .words import CONTINUE, EMPTY, last_turn
+from .words import CONTINUE, EMPTY, STALE_SKILL, last_turn
 from .workbench import run_hooks
 
 MOST_CONTINUATIONS = 5
@@ -80,6 +84,9 @@ class Agent(Actor[Assignment, Report]):
         self.history = History(run, path)
         self.activity = Activity(run, path)
         self.memory = Memory()
+        self.skills = ActiveSkills()
+        self.stale_skills: tuple[str, ...] = ()
+        self.remarks: list[str] = []
         self.family = Family(self, hire)
         self.background = Background(self)
         self.user_hooks = ActorHooks(self, hooks_of(run, definition))
@@ -92,7 +99,7 @@ class Agent(Actor[Assignment, Report]):
         self.standing = Standing()
         self.report: Report | None = None
         self._scope = trio.CancelScope()
-        self._earlier: Continuation | None = None
+        self.earlier: Continuation | None = None
 
     def equip(
         self, toolbox: ToolBox, system: tuple[str, ...], specs: tuple[ToolSpec, ...], guard: GuardSettings
@@ -104,6 +111,11 @@ class Agent(Actor[Assignment, Report]):
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
         self.hooks = run_hooks(self)
         self.history.measure_prompt(system, self.specs)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The run's workspace, and what the actor may read of its skills outside it."""
+        return self.run.workspace.reading(folders) if (folders := self.skills.folders) else self.run.workspace
 
     # --- the loop ------------------------------------------------------------------------------------------------
 
@@ -349,9 +361,10 @@ class Agent(Actor[Assignment, Report]):
 
     def follow(self, earlier: Continuation) -> None:
         """Begin with what the root of an earlier run has heard and said."""
-        self._earlier = earlier
+        self.earlier = earlier
         self.history.restore(earlier.history, ())
         self.turn = earlier.turn
+        recall_skills(self, earlier.carried)
 
     def begin(self, assignment: Assignment) -> None:
         """Put the actor on record as started, once; `handle` or `dismiss` ends it."""
@@ -377,11 +390,16 @@ class Agent(Actor[Assignment, Report]):
         )
         for lost in self.toolbox.left_out:
             text = f"{self.path} goes without its tool {lost.name}: {lost.why}"
+            self.remarks.append(text)
+        for text in self.remarks:
             self.run.append(Warned(actor=self.path, text=text))
+        announce(self)
         self.history.add(UserMessage(assignment.task))
+        for name in self.stale_skills:
+            self.history.note(STALE_SKILL.format(name=name), "skill")
 
     def _inherited(self) -> dict[str, Any]:
-        if (earlier := self._earlier) is None:
+        if (earlier := self.earlier) is None:
             return {}
         return {"history": messages_to_json(earlier.history), "turn": earlier.turn, "results": earlier.results}
 

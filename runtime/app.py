@@ -15,6 +15,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 
 from .agent import Agent
 from .cast import Cast
+from .closed import closed_in
 from .config import Humans
 from .continuation import Continuation
 from .deadlines import Deadlines
@@ -44,6 +45,7 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -63,8 +65,10 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
-    hooks: tuple[Hook, ...] = ()
+    shelf: Shelf = Shelf()
     trusted: bool = False
+    notice: str = ""
+    hooks: tuple[Hook, ...] = ()
 
 
 def plan(
@@ -112,7 +116,20 @@ def plan(
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
     return Plan(
-        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, own.hooks
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        shelf=seen.shelf,
+        trusted=not seen.notice,
+        notice=seen.notice,
+        hooks=(*own.hooks, *here.hooks),
     )
 
 
@@ -238,7 +255,9 @@ async def open_run(
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
-    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
+    root = ready.workspace.root
+    closed = await trio.to_thread.run_sync(closed_in, root, state)
+    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=root, closed=closed)
     run = Run(
         id=id,
         journal=journal,
@@ -260,10 +279,12 @@ async def open_run(
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
             hooks=ready.hooks,
-            trusted=ready.trusted,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        shelf=ready.shelf,
+        trusted=ready.trusted,
+        state=state,
     )
     limits = ready.limits
     report = resumption.report if resumption is not None else None
@@ -284,6 +305,8 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if ready.notice:
+        run.append(Warned(text=ready.notice))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

@@ -37,13 +37,15 @@ KEYS = (
 class ProviderConfig:
     """A server the user added, or other settings for a known one: None leaves it to what is known of it.
 
-    `key_env` is the environment variable its key is in. `timeouts` are seconds by WAITS.
+    `key_env` is the environment variable its key is in. `timeouts` are seconds by WAITS. A `keyless` server is sent no
+    key, whatever is set: a workspace that nobody trusts named it.
     """
 
     base_url: str | None = None
     wire: WireName | None = None
     key_env: str | None = None
     timeouts: Mapping[str, float] = attrs.field(factory=dict[str, float])
+    keyless: bool = False
 
 
 WAITS = ("connect", "first_byte", "idle")

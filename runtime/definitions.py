@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -31,6 +31,7 @@ from .handwritten import read_bytes
 from .hooks.settings import Hook, hooks
 
 T = TypeVar("T")
+Style: TypeAlias = Literal["native", "claude", "opencode"]
 
 CAP_KEYS = (
     "max_steps",
@@ -68,6 +69,7 @@ NEEDED = (
     ("name", "what the agent is called, 1 to 64 of a-z, 0-9 and -"),
     ("description", "one line that the parent's model reads"),
 )
+WORDS = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill", "mcps": "MCP server"}
 VARIABLES = ("model", "workspace", "tools", "subagents", "skills", "date")
 
 
@@ -107,7 +109,10 @@ class OutputRules:
 
 @attrs.frozen
 class Definition:
-    """One agent as its file says; `path` is where it came from, as shown to a person."""
+    """One agent as its file says; `path` is where it came from, as shown to a person.
+
+    Of a file in another runtime's `style`, its prompt is no template; one that is `disabled` is offered to nobody.
+    """
 
     name: str
     description: str
@@ -130,6 +135,8 @@ class Definition:
     temperature: float | None = None
     top_p: float | None = None
     max_output_tokens: int | None = None
+    style: Style = "native"
+    disabled: bool = False
     warnings: tuple[Fault, ...] = ()
 
 
@@ -173,7 +180,7 @@ def read(content: str, shown: str) -> Definition:
         prompt=cut.body.strip("\n"),
         path=shown,
         when_to_use=fields.take("when_to_use", text, ""),
-        model=fields.take("model", text),
+        model=fields.take("model", _model),
         tools=fields.take("tools", texts, ()),
         skills=fields.take("skills", _skills, ()),
         mcps=fields.take("mcps", texts, ()),
@@ -217,7 +224,7 @@ def unknown_names(definition: Definition, content: str, **known: Iterable[str]) 
         for value in _entries(place) if place is not None else []:
             name = value.plain()
             if isinstance(name, str) and name not in there:
-                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill"}.get(key, key)
+                word = WORDS.get(key, key)
                 faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
     return faults
 
@@ -233,6 +240,13 @@ def _name(value: Value) -> str:
     plain = text(value)
     if not NAME.fullmatch(plain):
         raise Wrong(f"'{plain}' is no name: 1 to 64 of a-z, 0-9 and -")
+    return plain
+
+
+def _model(value: Value) -> str:
+    plain = text(value).strip()
+    if not plain or any(character.isspace() or not character.isprintable() for character in plain):
+        raise Wrong(f"'{plain}' names no model: write PROVIDER/MODEL, without blanks")
     return plain
 
 

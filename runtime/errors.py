@@ -74,8 +74,17 @@ def first_of(error: BaseException, kind: type[E]) -> E | None:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+    names = list(known)
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if found:
+        return found[0]
+    plain = {_plain(name): name for name in reversed(names)}
+    found = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.75)
+    return plain[found[0]] if found else None
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "_")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

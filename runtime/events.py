@@ -381,9 +381,14 @@ class NotesChanged(Event):
 
 @attrs.frozen(kw_only=True)
 class SkillLoaded(Event):
+    """`text` is what the model was given, `digest` the hash of the skill's file, `allows` the rules it brings."""
+
     type: ClassVar[str] = "skill.loaded"
     name: str
     path: str = ""
+    text: str = ""
+    digest: str = ""
+    allows: tuple[str, ...] = ()
 
 
 # --- messages ----------------------------------------------------------------------------------------------------

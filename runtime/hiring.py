@@ -11,6 +11,7 @@ import attrs
 from .agent import Agent
 from .background import await_tool, start_tool
 from .context.prompt import listing, render, system_parts
+from .context.sections import BUDGET, lasting, sections
 from .definitions import Caps, Definition
 from .errors import DefinitionError, Fault, NotHired, did_you_mean
 from .events import PrefixChanged, Warned
@@ -22,9 +23,12 @@ from .model import ToolSpec
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
 from .run import Run
+from .skills.active import listed
+from .skills.hired import give_skills
 from .standing import restore
 from .tools import Tool, ToolBox
 from .tools.delegate import delegate_tool
+from .tools.skill import skill_tool
 
 
 def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits: Limits | None = None) -> Agent:
@@ -62,6 +66,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         hire=_hire,
     )
     run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
+    give_skills(run, agent)
     toolbox = _toolbox(run, agent, own)
     prompt, specs = _prefix(run, agent, toolbox, recovered)
     agent.equip(toolbox, prompt, specs, _guard(run, definition))
@@ -123,14 +128,15 @@ def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
 def _toolbox(run: Run, agent: Agent, own: list[Tool]) -> ToolBox:
     """The actor's tools. Where none belongs to this very actor, all actors of its file have the same box."""
     name = agent.definition.name
-    shared = None if agent.definition.subagents else run.toolboxes.get(name)
+    own_box = bool(agent.definition.subagents or agent.definition.skills)
+    shared = None if own_box else run.toolboxes.get(name)
     if shared is not None:
         return shared
-    tools = [*own, *_delegates(run, agent)]
+    tools = [*own, *([skill_tool(agent)] if agent.skills.offered else []), *_delegates(run, agent)]
     if tools:
         tools.append(run.results.reader)
     toolbox = ToolBox(tools)
-    if not agent.definition.subagents:
+    if not own_box:
         run.toolboxes[name] = toolbox
     return toolbox
 
@@ -155,7 +161,7 @@ def _prefix(
     changes = [
         word
         for word, changed in (
-            ("prompt", prompt[:1] != recovered.prompt[:1]),
+            ("prompt", lasting(prompt) != lasting(recovered.prompt)),
             ("tools", specs != recorded),
             ("model", agent.model.full_name != recovered.model),
         )
@@ -182,6 +188,7 @@ def _prefix(
 def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, ...]:
     definition = agent.definition
     children = [run.cast.get(name) for name in definition.subagents]
+    template = definition.style == "native"
     prompt = render(
         definition.prompt,
         {
@@ -189,9 +196,9 @@ def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, .
             "workspace": str(run.workspace.root),
             "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in toolbox),
             "subagents": listing((child.name, child.description) for child in children),
-            "skills": listing(()),
+            "skills": listing(listed(agent.skills.offered)[0]),
             "date": date,
         },
     )
     budget = run.gate.ledger.remaining(agent.path).text(run.deadlines.left(agent.path))
-    return system_parts(prompt, [("budget", budget)])
+    return system_parts(prompt if template else definition.prompt, [*sections(agent), (BUDGET, budget)])

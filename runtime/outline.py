@@ -18,6 +18,9 @@ from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .skills.hired import explained
+from .skills.places import Shelf, find_skills
+from .trust import counting
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
@@ -89,7 +92,10 @@ class RunOptions:
 
 @attrs.frozen
 class Outline:
-    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to."""
+    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to.
+
+    What needs trust and has none is in no file any more; `notice` is the line that tells a person so.
+    """
 
     options: RunOptions
     here: Config
@@ -99,6 +105,8 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    shelf: Shelf = Shelf()
+    notice: str = ""
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
@@ -122,17 +130,34 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         if name.partition("/")[0] not in known:
             check_name(name, options.model, providers, os.environ, where)
 
-    refuse_faulty(cast, root, check, tools)
+    shelf = _shelf(options.workspace, cast, options.agent)
+    refuse_faulty(cast, root, check, tools, shelf)
     members = tuple(cast.closure(options.agent))
     for member in members:
         if member is not root:
-            refuse_faulty(cast, member, check, tools)
+            refuse_faulty(cast, member, check, tools, shelf)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+    here, cast, notice = counting(options.workspace, here, cast)
+    members = tuple(cast.closure(options.agent))
+    return Outline(options, here, user, cast, members[0], members, model, _rules(options, here, user), shelf, notice)
+
+
+def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf:
+    """The skills there are, if the agent or anybody it may reach names some. Blocks."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        member = cast.members.get(waiting.pop())
+        if member is None or member.definition is None or member.name in seen:
+            continue
+        if member.definition.skills:
+            return find_skills(workspace)
+        seen.add(member.name)
+        waiting += member.definition.subagents
+    return Shelf()
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -148,13 +173,18 @@ def refuse_faulty(
     definition: Definition,
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
+    shelf: Shelf | None = None,
 ) -> None:
-    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
+
+    The names of `tools`, and of the skills on a `shelf`, are looked at where they are given.
+
 
     Raises DefinitionError with every fault and its place.
     """
-    names = (*definition.subagents, *(definition.tools if tools is not None else ()))
-    named = {*cast.members, *(tools or ())}
+    skills = definition.skills if shelf is not None and definition.skills != "all" else ()
+    names = (*definition.subagents, *(definition.tools if tools is not None else ()), *skills)
+    named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -163,10 +193,11 @@ def refuse_faulty(
         content,
         agents=cast.members,
         tools=tools,
+        skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
     if faults:
-        raise DefinitionError(faults)
+        raise DefinitionError(explained(faults, shelf) if shelf is not None else faults)
 
 
 def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:

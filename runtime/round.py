@@ -11,6 +11,7 @@ import attrs
 import trio
 
 from .approvals import Pending
+from .bounds import Bounds
 from .errors import JournalError, first_of
 from .events import (
     ApprovalDecided,
@@ -31,15 +32,15 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, rounds
+from .tools import Problem, Tool, ToolContext, rounds
 from .tools.results import fitting
+from .words import UNKNOWN
 from .workbench import tool_context
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 LEAST_BYTES = 120
-UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 UNCLEAR = (
     "it was interrupted before its result was recorded and may have taken effect: "
     "yes runs it again, no leaves it at that"
@@ -172,32 +173,40 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     if isinstance(allowed, ToolResult):
         _finish(me, work, allowed, 0.0)
         return
+    ready, subject = allowed
     me.run.append(ToolStarted(actor=me.path, call_id=call.id, name=call.name))
     if tool.effects != "none":
         await me.run.journal.barrier()
     started = trio.current_time()
-    runnable = call if allowed.arguments is call.arguments else attrs.evolve(call, arguments=allowed.arguments)
+    runnable = call if ready.arguments is call.arguments else attrs.evolve(call, arguments=ready.arguments)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, tool_context(me, call), me.hooks)
-    await _review(me, work, allowed, result, trio.current_time() - started)
+        ctx = _context(me, call, subject)
+        result = await me.toolbox.run(runnable, ctx, me.hooks)
+    await _review(me, work, ready, result, trio.current_time() - started)
 
 
 async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seconds: float) -> None:
     """End a call that has run, once its hooks have seen the result. A cancelled call may have ended it."""
     result = with_context(result, entry.context)
     if result.kind != "unknown" and me.user_hooks.reviews(result.name):
-        reviewed: ToolResult | None = None
+        seen = False
         try:
-            reviewed = await me.user_hooks.after_tool(entry.call, entry.arguments, result, seconds)
+            result = await me.user_hooks.after_tool(entry.call, entry.arguments, result, seconds)
+            seen = True
         finally:
-            if reviewed is None and not me.run.suspending:
+            if not seen and not me.run.suspending:
                 _finish(me, work, me.user_hooks.cut_off(result), seconds)
-        result = reviewed
     result = _fitting(me, work, result)
     await me.run.results.save(result.call_id)
     _finish(me, work, result, seconds)
+
+
+def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
+    """What a call is given, within the bounds of what was decided."""
+    context = me.skills.opened(tool_context(me, call))
+    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -206,10 +215,10 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
     return ToolResult(call.id, call.name, text, "error" if tool.effects == "none" else "unknown")
 
 
-async def _permit(me: Agent, work: Round, entry: Ready) -> Ready | ToolResult:
-    """The call as it may run (hooks or a human may have changed it), or the result that says why not."""
+async def _permit(me: Agent, work: Round, entry: Ready) -> tuple[Ready, Subject] | ToolResult:
+    """The call as it may run (hooks or a human may have changed it) and what it is about, or why it may not."""
     call, tool = entry.call, entry.tool
-    subject = await me.permits.subject(tool, entry.arguments, me.run.workspace)
+    subject = await me.permits.subject(tool, entry.arguments, me.workspace)
     decision = me.permits.judge(subject)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
         me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
@@ -226,7 +235,7 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> Ready | ToolResult:
             decision = settled
             _record(me, call, decision)
     if decision.verdict == "allow":
-        return entry
+        return entry, subject
     if decision.verdict == "deny":
         return ToolResult(call.id, call.name, _denial(decision), "refused")
     preview = "" if me.run.approvals.was_asked(me.path, call.id) else await _preview(me, entry, subject)
@@ -241,13 +250,16 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> Ready | ToolResult:
         return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
     await _grant(me, answer.scope, asked.request.always)
     if answer.arguments is None:
-        return entry
+        return entry, subject
     # A human may change what is done, and still nothing that is denied.
-    edited = await me.permits.decide(tool, answer.arguments, me.run.workspace)
+    if isinstance(problem := me.toolbox.check(attrs.evolve(call, arguments=answer.arguments)), Problem):
+        return ToolResult(call.id, call.name, f"as {answer.by} changed it: {problem.text}", "error")
+    subject = await me.permits.subject(tool, answer.arguments, me.workspace)
+    edited = me.permits.judge(subject)
     if edited.verdict == "deny":
         text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
         return ToolResult(call.id, call.name, text, "refused")
-    return attrs.evolve(entry, arguments=answer.arguments)
+    return attrs.evolve(entry, arguments=answer.arguments), subject
 
 
 def _record(me: Agent, call: ToolCall, decision: Decision) -> None:
@@ -281,7 +293,7 @@ async def _hooked(
         entry = attrs.evolve(entry, context=outcome.contexts)
     if outcome.arguments is not None:
         entry = attrs.evolve(entry, arguments=outcome.arguments)
-        subject = await me.permits.subject(entry.tool, entry.arguments, me.run.workspace)
+        subject = await me.permits.subject(entry.tool, entry.arguments, me.workspace)
         decision = me.permits.judge(subject)
     return entry, subject, ruled(decision, outcome, yes=me.permits.yes)
 
@@ -292,9 +304,10 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    found = await me.toolbox.preview(call, entry.arguments, tool_context(me, call))
+    ctx = _context(me, call, subject)
+    found = await me.toolbox.preview(call, entry.arguments, ctx)
     if isinstance(found, str):
-        return found
+        return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()
     if all(me.permits.readable(use.path) for use in uses):
         return ToolResult(call.id, call.name, found.text, "error")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -20,6 +21,7 @@ from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
 from .hooks.settings import Hook
+from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .models import Models
@@ -28,6 +30,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .skills.places import Shelf
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
 from .watch.stream import LogStream
@@ -41,9 +44,8 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    `hooks` are those of all actors, in their order; those of agent files count where the workspace is `trusted`.
-    Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
-    may have taken effect.
+    `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect.
     """
 
     model: str
@@ -56,14 +58,14 @@ class RunSettings:
     refresh: bool = False
     confirm_unknown: bool = False
     hooks: tuple[Hook, ...] = ()
-    trusted: bool = False
 
 
 @attrs.define(eq=False)
 class Run:
     """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
 
-    `taken_up` are the paths of those among them that work again.
+    `taken_up` are the paths of those among them that work again. `shelf` holds the skills there are; `trusted` says
+    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in.
     """
 
     id: str
@@ -79,6 +81,10 @@ class Run:
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
     grants: Grants = attrs.Factory(Grants)
+    shelf: Shelf = Shelf()
+    trusted: bool = False
+    state: Path | None = None
+    instructions: Instructions | None = None
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])
     guards: dict[str, GuardSettings] = attrs.Factory(dict[str, GuardSettings])

@@ -12,6 +12,7 @@ from .messages import Message, ToolResults, UserMessage
 from .record import result_of
 from .report import StopReason
 from .round import Round
+from .skills.hired import recall_skills
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
 from .words import CONTINUE, EMPTY, GO_ON, LAST_TURN
@@ -66,6 +67,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.turn = state.turn
     standing.said = state.last_text
     agent.memory.restore(state.seen, state.notes)
+    recall_skills(agent, state.skills.values())
     standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN

@@ -21,6 +21,7 @@ from runtime.events import (
     McpLost,
     ModelFinished,
     ModelRetried,
+    PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -161,6 +162,8 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             ]
         case HookFinished() if event.arguments is not None:
             return [f"! {name}   hook {one_line(event.hook, 70)} made it  {call_text('', event.arguments).strip()}"]
+        case PrefixChanged():
+            return [f"! {name}   has changed: {one_line(event.why, 160)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:

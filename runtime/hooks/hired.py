@@ -12,7 +12,5 @@ if TYPE_CHECKING:
 
 
 def hooks_of(run: Run, definition: Definition) -> tuple[Hook, ...]:
-    """The run's hooks and the agent file's; what a workspace brings along counts only where it is trusted."""
-    member = run.cast.members.get(definition.name)
-    counts = run.settings.trusted or (member is not None and member.origin != "workspace")
-    return (*run.settings.hooks, *(definition.hooks if counts else ()))
+    """The run's hooks and the agent file's; a workspace nobody trusts brings none to either."""
+    return (*run.settings.hooks, *definition.hooks)

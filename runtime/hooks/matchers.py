@@ -10,24 +10,7 @@ import attrs
 
 _NAME = re.compile(r"[A-Za-z0-9_*?./-]+")
 
-TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
-    "Bash": ("shell",),
-    "Read": ("read_file",),
-    "Write": ("write_file",),
-    "Edit": ("edit_file", "apply_patch", "insert_lines", "replace_lines", "delete_lines"),
-    "MultiEdit": ("edit_file", "apply_patch"),
-    "LS": ("list_files",),
-    "Glob": ("find_files",),
-    "Grep": ("search_text",),
-    "WebFetch": ("fetch_url",),
-    "WebSearch": ("search_web",),
-    "TodoWrite": ("todo_write",),
-    "AskUserQuestion": ("ask_user",),
-    "Skill": ("use_skill",),
-    "Task": ("delegate_to_*", "start_*"),
-    "Agent": ("delegate_to_*", "start_*"),
-}
-"""What the tools of Claude Code's hooks are called here."""
+_FURTHER: Mapping[str, tuple[str, ...]] = {"task": ("delegate_to_*", "start_*"), "skill": ("use_skill",)}
 
 
 @attrs.frozen
@@ -49,5 +32,15 @@ def read_matcher(text: str) -> Matcher:
         name = part.strip().replace(".*", "*")  # as a regular expression would say it
         if not _NAME.fullmatch(name) or "." in name:
             raise ValueError(f"'{part.strip()}' is no pattern of names: write them as write_file|edit_file or mcp_*")
-        patterns += TOOL_NAMES.get(name, (name,))
+        patterns += _ours(name)
     return Matcher(tuple(dict.fromkeys(patterns)))
+
+
+def _ours(name: str) -> tuple[str, ...]:
+    """What Claude Code's hooks mean by a tool's name: all of ours that do such a thing; any other name is itself."""
+    if not name[:1].isupper():
+        return (name,)
+    from runtime.foreign.names import CLAUDE, COUNTERPARTS  # which read files that have hooks themselves
+
+    kind = CLAUDE.get(name)
+    return (name,) if kind is None else COUNTERPARTS[kind].takes or _FURTHER[kind]

@@ -61,3 +61,11 @@ ALIASES: Mapping[str, str] = {
     "SessionEnd": "run_finish",
 }
 """The names by which Claude Code's settings know these moments."""
+
+ELSEWHERE = frozenset(
+    {
+        *("UserPromptSubmit", "Notification", "PostToolUseFailure", "PostCompact", "Setup", "TeammateIdle"),
+        *("TaskCompleted", "ConfigChange", "InstructionsLoaded", "WorktreeCreate", "WorktreeRemove"),
+    }
+)
+"""Events of Claude Code that have no like here: in a file of its own they are told and passed over."""

@@ -12,7 +12,7 @@ from runtime.frontmatter import Fields, Value, Wrong, kind, number, one_of, text
 from runtime.messages import JsonObject
 
 from .matchers import Matcher, read_matcher
-from .moments import ALIASES, MOMENTS, Moment
+from .moments import ALIASES, ELSEWHERE, MOMENTS, Moment
 
 Function: TypeAlias = Callable[[JsonObject], Any]
 
@@ -43,14 +43,20 @@ class Hook:
     function: Function | None = attrs.field(default=None, eq=False)
 
 
-def hooks(value: Value) -> tuple[Hook, ...]:
-    """A `hooks:` block: moments, each with one hook or a list. Raises Wrong with every fault in it."""
+def hooks(value: Value, passed_over: Callable[[Value, str], None] | None = None) -> tuple[Hook, ...]:
+    """A `hooks:` block: moments, each with one hook or a list. Raises Wrong with every fault in it.
+
+    With `passed_over`, for files of Claude Code, it is told of events that have no like here; else they are faults.
+    """
     found: list[Hook] = []
     faults: list[Fault] = []
     for key, entries in value.pairs():
         written = key.plain()
         name = ALIASES.get(written, written) if isinstance(written, str) else None
         moment = MOMENTS.get(name) if name is not None else None
+        if moment is None and passed_over is not None and written in ELSEWHERE:
+            passed_over(key, f"the hook event {written} does not come here; it is not used")
+            continue
         if moment is None:
             said = str(written)
             faults.append(key.fault(f"unknown event '{said}'{did_you_mean(said, [*MOMENTS, *ALIASES])}"))

@@ -488,8 +488,8 @@ def _notes_changed(state: RunState, actor: ActorState, event: NotesChanged, reco
 
 
 def _skill_loaded(state: RunState, actor: ActorState, event: SkillLoaded, record: Record) -> None:
-    if event.name not in actor.skills:
-        actor.skills.append(event.name)
+    actor.skills.pop(event.name, None)  # the newest stands last
+    actor.skills[event.name] = event if state.histories else attrs.evolve(event, text="")
 
 
 _RunStep: TypeAlias = Callable[[RunState, Any, Record], None]

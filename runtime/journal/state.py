@@ -22,6 +22,7 @@ from runtime.events import (
     QuestionAsked,
     RunFinished,
     RunStarted,
+    SkillLoaded,
     SteerReceived,
     ToolFinished,
 )
@@ -126,7 +127,7 @@ class ActorState:
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
-    skills: list[str] = attrs.Factory(list[str])
+    skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
     hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
     sent_back: int = 0
     cancel: CancelRequested | None = None
