@@ -94,6 +94,7 @@ class Agent(Actor[Assignment, Report]):
         self.result_cap = RESULT_CAP
         self.room = RESULT_CAP * 2
         self.left_out = 0
+        self.tools_version = 0
         self.work: Round | None = None
         self.cut_text = ""
         self.standing = Standing()
@@ -111,6 +112,13 @@ class Agent(Actor[Assignment, Report]):
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
         self.hooks = run_hooks(self)
         self.history.measure_prompt(system, self.specs)
+
+    def refit(self, toolbox: ToolBox) -> None:
+        """Give it other tools from its next turn on."""
+        before = self.specs
+        self.toolbox, self.specs = toolbox, toolbox.specs()
+        self.alerts.toolbox = toolbox
+        self.history.measure_prompt((), [spec for spec in self.specs if spec not in before])
 
     @property
     def workspace(self) -> Workspace:
@@ -147,6 +155,7 @@ class Agent(Actor[Assignment, Report]):
         async with self.background:
             try:
                 for child in self.standing.orphans:
+                    await self.family.prepare(child.agent)
                     self.background.take_up(child)
                 with self.run.deadlines.soft(self.path) as scope:
                     outcome = await self._loop()
@@ -185,6 +194,8 @@ class Agent(Actor[Assignment, Report]):
         """What came in while the last step was under way: a human's words, reports of background children."""
         if self.history.conversation.open_calls:
             return
+        if self.definition.mcps and self.tools_version != self.run.mcps.version:
+            self.family.refit()
         if self.history.admit_steers():
             self.alerts.tell("user_message")
         for report in self.background.take_reports(self.room - NOTE_BYTES):

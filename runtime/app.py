@@ -24,7 +24,7 @@ from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
-from .hiring import hire, limits_from, limits_of, own_tools
+from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
 from .hooks.settings import Hook
 from .journal.folder import RunFolder
 from .journal.interface import Journal
@@ -32,6 +32,9 @@ from .journal.nursery import serving
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .mcps.entry import Entry
+from .mcps.fleet import Fleet
+from .mcps.session import Surroundings
 from .messages import Usage
 from .model import Provider
 from .models import Models
@@ -69,6 +72,7 @@ class Plan:
     trusted: bool = False
     notice: str = ""
     hooks: tuple[Hook, ...] = ()
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def plan(
@@ -130,6 +134,9 @@ def plan(
         trusted=not seen.notice,
         notice=seen.notice,
         hooks=(*own.hooks, *here.hooks),
+        servers={
+            name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
+        },
     )
 
 
@@ -153,6 +160,7 @@ class LiveRun:
         self._error: ElencoError | None = None
         self._root: Agent | None = None
         self._cancelled_by = ""
+        self._starting = trio.CancelScope()
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -168,6 +176,7 @@ class LiveRun:
         """Cancel the whole run; it ends with a report that says so. Nothing happens to a run that has ended."""
         if self._root is None:
             self._cancelled_by = by
+            self._starting.cancel()
         elif self._root.path in self.run.live:
             self.run.append(CancelRequested(actor=self._root.path, by=by))
             self._root.cancel(by)
@@ -181,6 +190,7 @@ class LiveRun:
                     self._report = report or await self._work(root, task, limits)
                 if run.failure is not None:
                     raise run.failure
+                run.mcps.stop()
                 if self._report is not None:
                     run.append(RunFinished(report=report_to_json(self._report)))
             except ActorFailed as failed:
@@ -195,6 +205,8 @@ class LiveRun:
 
     async def _work(self, root: str, task: str, limits: Limits) -> Report:
         run = self.run
+        with self._starting:
+            await run.mcps.ready(run.cast.get(root).mcps)
         agent = self._root = hire(run, root, None, None, limits)
         assignment = Assignment(task)
         agent.begin(assignment)
@@ -286,6 +298,9 @@ async def open_run(
         trusted=ready.trusted,
         state=state,
     )
+    if ready.servers:
+        around = Surroundings(run.reaper, run.workspace.root, state)
+        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run), run.peer)
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:
@@ -310,7 +325,7 @@ async def open_run(
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:
-        async with serving() as nursery:
+        async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             yield live

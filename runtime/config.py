@@ -14,6 +14,7 @@ from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
 from .handwritten import read_text
 from .hooks.settings import Hook, hooks
+from .mcps.entry import Entry, entries
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -76,7 +77,7 @@ class Config:
     model: str | None = None
     providers: Mapping[str, ProviderConfig] = attrs.field(factory=dict[str, ProviderConfig])
     models: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    mcp_servers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    mcp_servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
     permissions: Permissions = Permissions()
     limits: Caps = Caps()
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
@@ -121,7 +122,7 @@ def read(content: str, shown: str) -> Config:
         model=fields.take("model", text),
         providers=fields.take("providers", _providers, {}),
         models=fields.take("models", mapping, {}),
-        mcp_servers=fields.take("mcpServers", mapping, {}),
+        mcp_servers=fields.take("mcpServers", entries, {}),
         permissions=fields.take("permissions", permissions, Permissions()),
         limits=fields.take("limits", _limits, Caps()),
         loops=fields.take("loops", mapping, {}),

@@ -199,7 +199,7 @@ def read(content: str, shown: str) -> Definition:
     )
     if not any(fault.text.startswith("expected a mapping") for fault in faults):
         faults += [Fault(shown, cut.header_line, f"{key} missing: {what}") for key, what in NEEDED if key not in fields]
-    if "tools" not in fields:
+    if "tools" not in fields and "mcps" not in fields:
         warnings.append(Fault(shown, cut.header_line, "no key 'tools': this agent gets no tools", warning=True))
     if not definition.prompt.strip():
         warnings.append(

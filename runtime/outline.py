@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
+from .mcps.entry import Entry
+from .mcps.settings import servers_of
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .skills.hired import explained
 from .skills.places import Shelf, find_skills
@@ -107,6 +109,7 @@ class Outline:
     rules: Permissions
     shelf: Shelf = Shelf()
     notice: str = ""
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
@@ -133,9 +136,10 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     shelf = _shelf(options.workspace, cast, options.agent)
     refuse_faulty(cast, root, check, tools, shelf)
     members = tuple(cast.closure(options.agent))
+    servers = _servers(options.workspace, here, user, members)
     for member in members:
-        if member is not root:
-            refuse_faulty(cast, member, check, tools, shelf)
+        if member is not root or member.mcps:
+            refuse_faulty(cast, member, check, tools, shelf, servers)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
@@ -143,7 +147,28 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     )
     here, cast, notice = counting(options.workspace, here, cast)
     members = tuple(cast.closure(options.agent))
-    return Outline(options, here, user, cast, members[0], members, model, _rules(options, here, user), shelf, notice)
+    if notice:
+        servers = user.mcp_servers
+    return Outline(
+        options,
+        here,
+        user,
+        cast,
+        members[0],
+        members,
+        model,
+        _rules(options, here, user),
+        shelf,
+        notice,
+        servers,
+    )
+
+
+def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
+    """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
+    if not any(member.mcps for member in members):
+        return {}
+    return servers_of(workspace, here, user).entries
 
 
 def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf:
@@ -174,17 +199,22 @@ def refuse_faulty(
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
     shelf: Shelf | None = None,
+    servers: Iterable[str] | None = None,
 ) -> None:
     """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
 
-    The names of `tools`, and of the skills on a `shelf`, are looked at where they are given.
-
+    The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given.
 
     Raises DefinitionError with every fault and its place.
     """
     skills = definition.skills if shelf is not None and definition.skills != "all" else ()
-    names = (*definition.subagents, *(definition.tools if tools is not None else ()), *skills)
-    named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ())}
+    names = (
+        *definition.subagents,
+        *(definition.tools if tools is not None else ()),
+        *skills,
+        *(definition.mcps if servers is not None else ()),
+    )
+    named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ()), *(servers or ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -193,6 +223,7 @@ def refuse_faulty(
         content,
         agents=cast.members,
         tools=tools,
+        servers=servers,
         skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )

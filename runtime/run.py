@@ -24,6 +24,7 @@ from .hooks.settings import Hook
 from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
+from .mcps.fleet import Fleet
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -38,6 +39,7 @@ from .watch.stream import LogStream
 if TYPE_CHECKING:
     from .agent import Agent
     from .journal.state import RunState
+    from .sampling import Peer
 
 
 @attrs.frozen
@@ -80,6 +82,7 @@ class Run:
     settings: RunSettings
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
+    mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
     shelf: Shelf = Shelf()
     trusted: bool = False
@@ -115,6 +118,13 @@ class Run:
         """The ids of all approvals and questions that no human has answered yet."""
         requests, questions = self.approvals.pending, self.questions.pending
         return (*(request.id for request in requests), *(question.id for question in questions))
+
+    def peer(self, actor: str, call_id: str) -> Peer | None:
+        """Who is behind a live actor's call, for a party that asks back."""
+        from .sampling import Peer
+
+        agent = self.live.get(actor)
+        return None if agent is None else Peer(agent, call_id)
 
     def follow(self, earlier: Continuation) -> None:
         """Begin where the root of an earlier run ended."""

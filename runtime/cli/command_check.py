@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
@@ -18,6 +19,8 @@ from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.foreign import read_foreign, settled
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
+from runtime.mcps import settings as servers
+from runtime.mcps.settings import JSON_FILE
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
 from runtime.vetting import ring_of, vet_agent, vet_config
@@ -64,7 +67,7 @@ def _named(paths: list[str]) -> Iterator[tuple[Path, str]]:
         if path.is_dir():
             files = (file for file in sorted(path.rglob("*.md")) if not belongs_to_skill(file, path))
             yield from ((file, str(file)) for file in files)
-            yield from ((file, str(file)) for file in sorted(path.glob("*.yaml")))
+            yield from ((file, str(file)) for file in (*sorted(path.glob("*.yaml")), *path.glob(JSON_FILE)))
         elif path.exists():
             yield path, name
         else:
@@ -78,8 +81,9 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
     for place, _ in FOREIGN_PLACES:
         for file in sorted((workspace / place).rglob("*.md")):
             yield file, f"{place}/{file.relative_to(workspace / place).as_posix()}"
-    if (workspace / "elenco.yaml").exists():
-        yield workspace / "elenco.yaml", "elenco.yaml"
+    for name in ("elenco.yaml", JSON_FILE):
+        if (workspace / name).exists():
+            yield workspace / name, name
     if (user := settings.user_folder()) is not None:
         for file in sorted((user / "agents").glob("*.md")):
             yield file, str(file)
@@ -98,12 +102,17 @@ class _Look:
 
         self._tools = [tool.name for tool in built_in()]
         self._providers: dict[str, ProviderConfig] = {}
+        self._servers: set[str] = set()
         user = settings.user_folder()
         for path in [*([user / "config.yaml"] if user is not None else []), workspace / "elenco.yaml"]:
             try:
-                self._providers |= settings.load(path, str(path)).providers
+                found = settings.load(path, str(path))
             except DefinitionError:
                 continue
+            self._providers |= found.providers
+            self._servers |= found.mcp_servers.keys()
+        with suppress(DefinitionError):
+            self._servers |= servers.load(workspace / JSON_FILE, JSON_FILE).entries.keys()
 
     def at(self, path: Path, shown: str) -> list[Fault]:
         try:
@@ -121,6 +130,8 @@ class _Look:
                 found = self._foreign(path, shown, content, style)
             elif path.suffix in (".yaml", ".yml"):
                 found = vet_config(settings.read(content, shown), content, self._check_model(shown))
+            elif path.suffix == ".json":
+                found = list(servers.read(content, shown).warnings)
             else:
                 definition = read(content, shown)
                 warnings = [*definition.warnings, *self._shadow(definition.name, path, shown)]
@@ -136,6 +147,7 @@ class _Look:
             content,
             agents=[*self._cast.members, definition.name],
             tools=self._tools,
+            servers=self._servers,
             skills=self.shelf.skills,
             strict=True,
             check_model=self._check_model(shown),

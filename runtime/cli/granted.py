@@ -15,7 +15,15 @@ from runtime.outline import RunOptions
 from runtime.permits import judge_shell
 from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
-from runtime.policy.subjects import AgentSubject, PathSubject, PathUse, PlainSubject, ShellSubject, Subject
+from runtime.policy.subjects import (
+    AgentSubject,
+    McpSubject,
+    PathSubject,
+    PathUse,
+    PlainSubject,
+    ShellSubject,
+    Subject,
+)
 from runtime.tools import Tool
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
@@ -92,6 +100,8 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
     for name in dict.fromkeys(definition.tools):
         tool = known[name]
         yield name, tool.effects, sample(tool)
+    for server in dict.fromkeys(definition.mcps):
+        yield f"{server}_*", "once", McpSubject(f"{server}_*", server, "*")
     if definition.skills:
         yield USE_SKILL, "none", PlainSubject(USE_SKILL, changes=False, private=True)
     for prefix in (PREFIX, START):
@@ -100,7 +110,7 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
             yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
-    if definition.tools or definition.subagents or definition.skills:
+    if definition.tools or definition.mcps or definition.subagents or definition.skills:
         yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
 
 
@@ -141,9 +151,16 @@ def _with_patterns(rules: Permissions, ceiling: Ceiling, subject: Subject) -> It
     shown: dict[str, None] = {}
     for effect, found in layers.items():
         for rule in found:
-            if rule.pattern is not None and any(fnmatchcase(name, rule.tool) for name in families):
+            if rule.pattern is not None and (
+                any(fnmatchcase(name, rule.tool) for name in families) or _of_server(rule.tool, rule.pattern, subject)
+            ):
                 shown[f"{effect}: {rule}   {rule.origin}".rstrip()] = None
     yield from shown
+
+
+def _of_server(tool: str, pattern: str, subject: Subject) -> bool:
+    """Whether a rule speaks of tools of the server that a row stands for."""
+    return tool == "mcp" and isinstance(subject, McpSubject) and fnmatchcase(subject.server, pattern.partition("/")[0])
 
 
 def rows_of(each: Granted) -> Iterator[tuple[str, ...]]:

@@ -27,7 +27,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   check [PATH...]   init   trust   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -120,7 +120,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
-    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     _run_flags(parser)
 
 
@@ -232,6 +232,12 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     _rules(parser)
 
 
+def _mcp(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON]] [FLAGS]"
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call")
+    _workspace(parser)
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
@@ -332,6 +338,11 @@ COMMANDS: dict[str, Spec] = {
     ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
+    "mcp": (
+        _mcp,
+        "List the MCP servers that are named here, look at their tools, call one by hand.",
+        'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
+    ),
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",

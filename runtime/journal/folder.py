@@ -13,7 +13,8 @@ import random
 import re
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -168,6 +169,17 @@ def no_space(path: Path) -> str:
     if free.f_bavail * free.f_frsize >= LEAST_FREE and (free.f_favail or not free.f_files):
         return ""
     return f"no space is left on the disk of {path}"
+
+
+@contextmanager
+def opening(folder: RunFolder) -> Generator[None]:
+    """Where a run's journal cannot be opened because the disk is full, the error says so. Blocks."""
+    try:
+        yield
+    except JournalError as error:
+        if full := no_space(folder.path):
+            raise JournalError(f"cannot open the journal {folder.journal}: {full}") from error
+        raise
 
 
 def network_file_system(mountinfo: str, path: str) -> str | None:

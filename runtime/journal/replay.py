@@ -231,6 +231,7 @@ def _warned(state: RunState, event: Warned, record: Record) -> None:
 
 def _mcp_connected(state: RunState, event: McpConnected, record: Record) -> None:
     state.servers[event.server] = "connected"
+    state.server_tools[event.server] = event.tools
 
 
 def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:

@@ -89,7 +89,7 @@ def switches_of_config(config: Config, file: str) -> Iterator[Switch]:
     """What a settings file of the workspace would switch on."""
     yield from _allowed(config.permissions, file)
     yield from _hooks(config.hooks, file)
-    yield from switches_of_servers(config.mcp_servers, file)
+    yield from switches_of_servers({name: entry.as_data() for name, entry in config.mcp_servers.items()}, file)
     for name, provider in config.providers.items():
         if sends_key_away(provider):
             yield Switch("key", f"providers.{name}: its server is sent the key that is set for it", file)
@@ -107,7 +107,7 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
 
 def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
-    for tool in skill.allowed:
+    for tool in skill.allowed or ():
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
     if skill.hooks is not None:
         with suppress(Wrong):

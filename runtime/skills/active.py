@@ -116,8 +116,8 @@ class ActiveSkills:
         if self.lessons is not None and (noted := shown(self.lessons.of(entry))):
             parts.append(f"Lessons from using this skill before:\n{noted}")
         counts = entry.origin != "workspace" or (self.trusted and bool(inside))
-        rules = _rules(reading.skill.allowed, name) if counts else ()
         brought = _hooks(reading.skill.hooks, name) if counts else ()
+        rules = _rules(reading.skill.allowed or (), name) if counts else ()
         text = "\n\n".join(part for part in parts if part)
         return Loaded(name, entry.shown, text, digest_of(content, size), rules, folder, brought)
 

@@ -1,4 +1,4 @@
-"""Hooks through the command: the user's always, the workspace's once it is trusted, faults told before anything runs."""
+"""Hooks through the command: the user's always, a trusted workspace's too, faults told before anything runs."""
 
 from __future__ import annotations
 
