@@ -19,7 +19,7 @@ from runtime.wire.dialects import Dialect
 from runtime.wire.encoder import RequestEncoder
 from runtime.wire.endpoint import endpoint
 
-from .redaction import MARK, BytesRedactor, DeltaRedactor, redacted, without_secrets, written
+from .redaction import BytesRedactor, DeltaRedactor, redacted, without_secrets
 from .retry import CONNECT_ATTEMPTS
 from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
 
@@ -62,7 +62,7 @@ class HttpProvider:
     """A Provider over HTTP. Connections are the transport's and stay open between calls.
 
     `record` is called in a thread with each exchange; what it raises OSError for fails the call. `secrets` beside the
-    server's key never get into a request or out of a response. Raises ValueError for a base URL nobody can be asked at.
+    server's key never get out of a response. Raises ValueError for a base URL nobody can be asked at.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class HttpProvider:
         self._timeouts = timeouts
         self._record = record
         self._secrets = [secret for secret in {server.key or "", *secrets} if len(secret) >= LEAST_SECRET]
-        self._written = [form.encode("latin-1") for secret in self._secrets for form in written(secret)]
         self._encoders: dict[str, RequestEncoder] = {}
         self._since: dict[str, float] = {}
         self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
@@ -104,9 +103,6 @@ class HttpProvider:
         if not request.attempt:
             self._since[request.actor] = trio.current_time()
         body = encoder.encode(request)
-        for form in self._written:
-            if form in body:  # no key is told to a model, however it came into the conversation
-                body = body.replace(form, MARK.encode())
         url, headers = self._target(request.model)
         chunks: list[bytes] = []
         decoder: wire.Decoder | None = None
