@@ -80,7 +80,10 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return found[0]
     plain = {_plain(name): name for name in reversed(names)}
     found = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.75)
-    return plain[found[0]] if found else None
+    if found:
+        return plain[found[0]]
+    begun = [name for name in names if len(word) >= 3 and name.startswith(word)]
+    return begun[0] if len(begun) == 1 else None
 
 
 def _plain(word: str) -> str:

@@ -55,7 +55,7 @@ def _passed_over(lines: list[str]) -> int:
         bare = line.strip()
         if inside or bare.startswith("<!--"):
             inside = "-->" not in bare
-        elif bare and not bare.startswith("#"):
+        elif bare:
             return number
     return len(lines)
 

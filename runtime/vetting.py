@@ -33,7 +33,7 @@ def vet_agent(
     if definition.style != "native":
         return []
     skills = None if definition.skills == "all" else skills
-    given = {"subagents": agents, "tools": tools, "mcps": servers, "skills": skills}
+    given = {"subagents": agents, "talks_to": agents, "tools": tools, "mcps": servers, "skills": skills}
     known = {key: list(names) for key, names in given.items() if names is not None}
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)

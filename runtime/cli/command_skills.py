@@ -135,7 +135,7 @@ def _data(entry: Entry, shelf: Shelf, lessons: Lessons) -> dict[str, Any]:
         "shadowed_by": first.shown if first is not None and first is not entry else None,
         "same_as": entry.same_as or None,
         "description": skill.description if skill is not None else None,
-        "allowed_tools": list(skill.allowed) if skill is not None else [],
+        "allowed_tools": list(skill.allowed or ()) if skill is not None else [],
         "lessons": len(lessons.of(entry)) if skill is not None else 0,
         "problems": [
             {"line": problem.line, "text": problem.text, "level": problem.level} for problem in entry.reading.problems

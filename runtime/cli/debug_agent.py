@@ -48,7 +48,7 @@ def agent(lines: Iterable[str], out: TextIO) -> int:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             print(f"error: line {number} is no agent case: {type(error).__name__}: {error}", file=sys.stderr)
             return 2
-        out.write(json.dumps(answer) + "\n")
+        out.write(json.dumps(answer, default=str) + "\n")
         out.flush()
     return 0
 
@@ -128,13 +128,26 @@ def _read(path: Path, style: Style, around: Surroundings, *, alone: bool = False
     try:
         if style != "native":
             foreign = read_foreign(content, str(path), style, path.stem, around.tools)
-            return Read(foreign.definition, foreign.fields, foreign.definition.warnings)
+            warnings = (*foreign.definition.warnings, *_model_of(foreign.definition, around))
+            return Read(foreign.definition, foreign.fields, warnings)
         definition = read_native(content, str(path))
     except DefinitionError as error:
         return Read(None, {}, error.faults)
     if alone:
         return Read(definition, {}, ())
     return _vetted(definition, content, path, around)
+
+
+def _model_of(definition: Definition, around: Surroundings) -> tuple[Fault, ...]:
+    """A warning where another runtime's file names a model that nobody here can be asked for."""
+    model = definition.model
+    if model is None or (definition.style == "claude" and "/" not in model):
+        return ()
+    try:
+        around.check_model(model)
+    except UsageError as error:
+        return (Fault(definition.path, 1, f"{error}; the run's model answers", warning=True),)
+    return ()
 
 
 def _vetted(definition: Definition, content: str, path: Path, around: Surroundings) -> Read:
@@ -204,7 +217,7 @@ def _decided(
 ) -> dict[str, Any]:
     tool, argument = str(ask["tool"]), str(ask.get("arg", ""))
     found: dict[str, Any] = {"tool": tool, "arg": argument}
-    subject = _subject(tool, argument)
+    subject = _subject(tool, argument, definition)
     ceiling = Ceiling()
     if ask.get("parent"):
         found["parent"] = ask["parent"]
@@ -240,18 +253,18 @@ def _ours(rule: Rule) -> Rule:
 
 
 def _name(tool: str) -> str:
-    return tool if tool in FAMILIES else SHORT.get(tool, tool)
+    return tool if tool in FAMILIES else SHORT.get(tool, "agent" if tool == "task" else tool)
 
 
-def _subject(tool: str, argument: str) -> Subject:
+def _subject(tool: str, argument: str, definition: Definition) -> Subject:
     name = _name(tool)
     match name:
         case "shell":
             return ShellSubject(argument)
         case "fetch_url":
             return HostSubject(re.sub(r"^[a-z]+://", "", argument).partition("/")[0])
-        case "task" | "agent":
-            return AgentSubject("agent", argument, declared=False)
+        case "agent":
+            return AgentSubject("agent", argument, declared=argument in definition.subagents)
         case _ if name in USES:
             use = cast("Any", USES[name])
             return PathSubject(name, (PathUse(use, argument.removeprefix("./") or "."),), changes=use == "write")

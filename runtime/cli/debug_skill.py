@@ -62,7 +62,7 @@ def _answer(entry: Entry, shelf: Shelf) -> dict[str, Any]:
         "name": skill.name,
         "description": skill.description,
     }
-    if skill.allowed:
+    if skill.allowed is not None:
         found["allowed_tools"] = list(skill.allowed)
     return {
         **found,

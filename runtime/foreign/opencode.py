@@ -14,7 +14,7 @@ from runtime.frontmatter import Value, Wrong, kind, number
 
 from .claude import EFFORTS
 from .names import COUNTERPARTS, EDITORS, OPENCODE, WRITERS, Kind, taken
-from .rules import allowing, forbidding
+from .rules import allowing, forbidding, grown, is_glued
 from .taking import Taking
 
 KEYS = (
@@ -191,6 +191,9 @@ def _permitted(
         for entry in narrow:
             found = (allowing if entry.effect == "allow" else forbidding)(what, entry.pattern)
             rules[entry.effect] += found
+            if what == "shell" and base == "allow" and entry.effect != "allow" and is_glued(entry.pattern or ""):
+                # What the star would have meant beside whole words shall not slip through what is allowed.
+                rules["ask"].append(f"shell({grown(entry.pattern or '')})")
             if not found:
                 taking.warn(entry.place, f"'{entry.pattern}' cannot be said in rules here; such calls ask")
     kept = tuple(tool for tool in tools if tool not in gone)

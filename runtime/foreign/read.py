@@ -56,6 +56,7 @@ def read_foreign(content: str, shown: str, style: Style, name: str, there: Colle
     taking = Taking(root, shown, dialect.KEYS, dialect.RIGHTS)
     taking.warnings += as_faults(shown, (*cut.remarks, *remarks))
     definition, fields = dialect.understand(taking, name, cut.split.body.strip("\n"), there)
+    fields = {**taking.plain(), **fields}
     if taking.faults:
         raise DefinitionError(sorted(taking.faults, key=lambda fault: (fault.line, fault.column)))
     warnings = tuple(sorted(taking.warnings, key=lambda fault: (fault.line, fault.column)))

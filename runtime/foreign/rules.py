@@ -62,7 +62,7 @@ def allow_rules(token: str) -> tuple[str, ...]:
         return _readable(f"mcp({server}/{'__'.join(rest) or '*'})")
     kind = CLAUDE.get(name) or OPENCODE.get(name)
     if kind is None:
-        return _readable(token)
+        return () if "*" in name else _readable(token)
     if kind in ("task", "skill"):
         return ()
     found: list[str] = []
@@ -108,12 +108,7 @@ def forbidding(kind: Kind, pattern: str | None) -> tuple[str, ...]:
     assert pattern is not None
     match kind:
         case "shell":
-            words = pattern.replace(":*", " *").split()
-            kept = [word for word in words if "*" not in word and "?" not in word]
-            whole = len(kept) == len(words)
-            before = words[: words.index(next(w for w in words if "*" in w or "?" in w))] if not whole else words
-            text = " ".join(before if whole else [*before, "*"])
-            return _readable(f"shell({text})") or ("shell",)
+            return _readable(f"shell({_words(pattern) or grown(pattern)})") or ("shell",)
         case "fetch":
             host = _host(pattern)
             return _readable(f"fetch_url({host})") if host else names
@@ -125,6 +120,19 @@ def forbidding(kind: Kind, pattern: str | None) -> tuple[str, ...]:
             return found if len(found) == len(names) else names
         case _:
             return names
+
+
+def grown(pattern: str) -> str:
+    """The words before the first that holds a wildcard, with any that follow: at least all that a pattern means."""
+    words = pattern.replace(":*", " *").split()
+    wild = next((at for at, word in enumerate(words) if "*" in word or "?" in word), None)
+    return " ".join(words) if wild is None else " ".join([*words[:wild], "*"])
+
+
+def is_glued(pattern: str) -> bool:
+    """Whether a star ends a word: `git push*` means more words than our rules can say."""
+    words = pattern.split()
+    return bool(words) and len(words[-1]) > 1 and words[-1].endswith("*") and not words[-1].endswith(":*")
 
 
 def _words(pattern: str) -> str:

@@ -20,6 +20,7 @@ class Taking:
 
     def __init__(self, root: Value, shown: str, known: Collection[str], rights: Collection[str]) -> None:
         self.shown = shown
+        self._known = tuple(known)
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
         try:
@@ -48,6 +49,11 @@ class Taking:
 
     def place(self, name: str) -> Value | None:
         return self.fields.place(name)
+
+    def plain(self) -> dict[str, Any]:
+        """The known entries as plain data, by their names as they are written here."""
+        found = {_snake(name): value.plain() for name in self._known if (value := self.place(name)) is not None}
+        return {name: value for name, value in found.items() if value is not None}
 
     def text(self, name: str) -> str:
         """A text, "" where there is none; what YAML took for something else counts as written."""
@@ -103,3 +109,7 @@ class Taking:
             return "unnamed"
         self.warn(self.place("name"), f"it is called '{made}' here, for '{written}' is no name")
         return made
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -20,7 +20,8 @@ import attrs
 
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
-from runtime.frontmatter import Wrong, mapping
+from runtime.frontmatter import Wrong
+from runtime.hooks.settings import Hook, hooks
 from runtime.skills.document import Skill
 
 Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key"]
@@ -106,11 +107,11 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
 
 def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
-    for tool in skill.allowed:
+    for tool in skill.allowed or ():
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
     if skill.hooks is not None:
         with suppress(Wrong):
-            yield from _hooks({str(event): hook for event, hook in mapping(skill.hooks).items()}, file)
+            yield from _hooks(hooks(skill.hooks), file)
 
 
 def switches_of_servers(servers: Mapping[str, Any], file: str) -> Iterator[Switch]:
@@ -124,9 +125,9 @@ def _allowed(permissions: Permissions, file: str) -> Iterator[Switch]:
         yield Switch("allow rule", rule, file)
 
 
-def _hooks(hooks: Mapping[str, Any], file: str) -> Iterator[Switch]:
-    for event, hook in hooks.items():
-        yield Switch("hook", f"{event}: {_shown(hook)}", file, tuple(_words(hook)))
+def _hooks(found: Iterable[Hook], file: str) -> Iterator[Switch]:
+    for hook in found:
+        yield Switch("hook", f"{hook.moment.name}: {_shown(hook.command)}", file, tuple(_words(hook.command)))
 
 
 def sends_key_away(provider: ProviderConfig) -> bool:
@@ -181,7 +182,7 @@ def bare_config(config: Config) -> Config:
     return attrs.evolve(
         config,
         permissions=bare_permissions(config.permissions),
-        hooks={},
+        hooks=(),
         mcp_servers={},
         providers={
             name: attrs.evolve(provider, keyless=True) if sends_key_away(provider) else provider
@@ -196,7 +197,7 @@ def bare_agent(definition: Definition) -> Definition:
     return attrs.evolve(
         definition,
         permissions=bare_permissions(definition.permissions),
-        hooks={},
+        hooks=(),
         output=attrs.evolve(output, check=None) if output is not None else None,
     )
 

@@ -17,6 +17,7 @@ import yaml
 from runtime.errors import DefinitionError, Fault, nearest
 from runtime.foreign.rules import TokenError, split_tools
 from runtime.frontmatter import Source, Value, Wrong, kind
+from runtime.hooks.settings import hooks as read_hooks
 from runtime.leniency import Remark, front, parse_leniently
 
 Level: TypeAlias = Literal["fault", "deviation", "warning", "remark"]
@@ -39,6 +40,8 @@ ELSEWHERE = frozenset(
 """Keys of other runtimes: no slip, and told only by `elenco check`."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_JOINER = "\u200d"
+"""What joins emoji to one; every other character without a shape makes a name look like another."""
 _BINARY = "tag:yaml.org,2002:binary"
 _STANDARD = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp"))
 
@@ -63,14 +66,16 @@ class Problem:
 
 @attrs.frozen
 class Skill:
-    """What a SKILL.md says. `allowed` are the entries of `allowed-tools`; `body_line` is where its text begins.
+    """What a SKILL.md says. `allowed` are the entries of `allowed-tools`, None where it has no such key.
+
+    `body_line` is where its text begins.
 
     One that is `manual` is offered only to agents that name it.
     """
 
     name: str
     description: str
-    allowed: Allowed = ()
+    allowed: Allowed | None = None
     when: str = ""
     license: str = ""
     compatibility: str = ""
@@ -81,7 +86,8 @@ class Skill:
     @property
     def headline(self) -> str:
         """The description as a prompt shows it: one line, cut where the specification ends it."""
-        text = " ".join(f"{self.description} {self.when}".split())
+        shown = (each for each in f"{self.description} {self.when}" if each.isspace() or each.isprintable())
+        text = " ".join("".join(shown).split())
         return text if len(text) <= LONGEST_DESCRIPTION else f"{text[: LONGEST_DESCRIPTION - 1]}…"
 
 
@@ -183,6 +189,8 @@ class _Document:
                     self._tell("deviation", key, f"unknown key '{name}' is not used; did you mean '{near}'?")
                 else:
                     self._tell("remark", key, f"'{name}' is no key of the specification; metadata takes such things")
+            elif name == "disallowed-tools":
+                self._tell("warning", key, "disallowed-tools is not used; an agent has only the tools its file names")
             elif name in ELSEWHERE and name != "hooks":
                 self._tell("remark", key, f"'{name}' is no key of the specification, other programs may not know it")
 
@@ -191,6 +199,11 @@ class _Document:
         hooks = self._value("hooks")
         if hooks is not None:
             self._tell("warning", hooks, "hooks of a skill run only where they are trusted")
+            try:
+                read_hooks(hooks)
+            except Wrong as wrong:
+                for fault in wrong.faults or [hooks.fault(f"hooks: {wrong}")]:
+                    self.problems.append(Problem("warning", fault.line, f"{fault.text}: none of its hooks runs"))
         return Skill(
             name=self._name(folder),
             description=self._description(),
@@ -215,7 +228,9 @@ class _Document:
         if not written:
             self._tell("deviation", value, f"no name; it is called '{folder}' after its folder")
             return folder
-        name = unicodedata.normalize("NFKC", written.strip())
+        name = written.strip()
+        if name != written:
+            self._tell("deviation", value, "the name begins or ends with a blank")
         if bad := _unusable(name):
             self._tell("fault", value, f"the name {bad}")
         elif not _NAME.fullmatch(name):
@@ -239,6 +254,8 @@ class _Document:
         text = written.strip()
         if not text:
             self._tell("fault", value, "the description is empty; say what the skill does and when to use it")
+        elif any(unicodedata.category(character) == "Cc" and character not in "\n\t" for character in text):
+            self._tell("deviation", value, "the description holds control characters; they are not shown")
         elif len(text) > LONGEST_DESCRIPTION:
             text_length = f"the description has {len(text)} characters; the first {LONGEST_DESCRIPTION} are shown"
             self._tell("deviation", value, text_length)
@@ -261,10 +278,10 @@ class _Document:
             self._tell("deviation", value, f"{what}: '{_cut(written)}' is no text to YAML; put it in quotes")
         return written
 
-    def _allowed(self) -> Allowed:
+    def _allowed(self) -> Allowed | None:
         value = self._value("allowed-tools")
         if value is None:
-            return ()
+            return None
         try:
             entries = _texts(value)
         except Wrong:
@@ -324,8 +341,8 @@ def _unusable(name: str) -> str:
     """Why nobody may be called so, or nothing."""
     if any(unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") for character in name):
         return "holds a line break or a control character"
-    if any(character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f" for character in name):
-        return "holds characters that turn text around"
+    if any(unicodedata.category(character) == "Cf" and character != _JOINER for character in name):
+        return "holds characters that nobody sees"
     if "/" in name or "\\" in name or name in (".", ".."):
         return "is a path"
     return ""

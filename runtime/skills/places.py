@@ -19,7 +19,8 @@ Origin: TypeAlias = Literal["workspace", "user", "shipped"]
 WORKSPACE_PLACES = ("skills", ".agents/skills", ".claude/skills", ".opencode/skills", ".opencode/skill")
 HOME_PLACES = (
     *(".config/elenco/skills", ".agents/skills", ".claude/skills", ".config/skills", ".config/agents/skills"),
-    *(".config/opencode/skills", ".opencode/skills"),
+    *(".config/opencode/skills", ".opencode/skills", ".codex/skills", ".copilot/skills", ".cursor/skills"),
+    ".gemini/skills",
 )
 FILE = "SKILL.md"
 HEAD_BYTES = 256 << 10
@@ -145,6 +146,9 @@ class _Search:
             if item.name.startswith(".") or item.name == "node_modules":
                 continue
             path, name = folder / item.name, f"{shown}/{item.name}"
+            if item.is_symlink() and not path.exists() and _real(path) is None and not _is_folder(item):
+                self.notes.append(f"{name} is a link to nothing")
+                continue
             if not _is_folder(item):
                 if depth == 1 and item.name.lower().endswith(".md") and item.name.lower() != "readme.md":
                     self.notes.append(f"{name} is no skill: a skill is a folder with a {FILE}")

@@ -146,6 +146,12 @@ def test_what_cannot_be_read_as_written_refuses_the_file(written: str) -> None:
         taken(OPENCODE + written, "opencode")
 
 
+def test_a_ban_that_says_more_than_our_rules_lets_nothing_slip_through() -> None:
+    """What a glued star bans beside whole words asks, where everything else is allowed."""
+    rules = taken(OPENCODE + "permission: {bash: {'*': allow, 'git push*': deny}}\n", "opencode").permissions
+    assert (("shell",), ("shell(git *)",), ("shell(git push *)",)) == (rules.allow, rules.ask, rules.deny)
+
+
 def test_a_deny_for_all_swallows_its_exceptions() -> None:
     """Exceptions of a deny for all cannot be said in our rules: they fall away, and that is told."""
     definition = taken(OPENCODE + "permission: {bash: {'*': deny, 'git status': allow}}\n", "opencode")

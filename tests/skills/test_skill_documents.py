@@ -62,6 +62,19 @@ def test_a_list_of_tools_nobody_can_read_refuses_the_skill(value: str) -> None:
     assert any("allowed-tools" in text for text in told(reading, "fault"))
 
 
+def test_a_list_of_no_tools_is_one() -> None:
+    """An empty list of tools is none, and is not the same as no list."""
+    text = "---\nname: x\ndescription: y\n{}---\nbody\n"
+    readings = [read_document(text.format(line), "x").skill for line in ("allowed-tools: []\n", "")]
+    assert [(), None] == [skill.allowed for skill in readings if skill is not None]
+
+
+@pytest.mark.parametrize("name", ["a\u200bb", "a\u202eb", "a/b", "a\\\\b", "..", "a\\nb", "a\\eb"])
+def test_a_name_that_deceives_is_refused(name: str) -> None:
+    """A name that is a path, breaks a line or holds what nobody sees is refused."""
+    assert read_document(f'---\nname: "{name}"\ndescription: y\n---\nbody\n', "x").skill is None
+
+
 def test_what_is_off_the_specification_is_told_more_strictly_by_the_check() -> None:
     """What is off the specification but usable loads with a warning that the check counts as a fault."""
     reading = read_document("---\nname: Other\ndescription: y\nversion: 2\n---\nbody\n", "x")
@@ -107,6 +120,8 @@ def test_splitting_keeps_every_letter_or_refuses(text: str) -> None:
         ("write_file(out/*)", ("write_file(out/*)",)),
         ("shell(make *)", ("shell(make *)",)),
         ("Task", ()),
+        ("*", ()),
+        ("mcp_*", ()),
         ("NoSuch(", None),
     ],
 )
@@ -124,11 +139,12 @@ def test_an_entry_pre_approves_no_more_than_it_says(token: str, rules: tuple[str
     [
         ("git push", ("shell(git push)",)),
         ("git push *", ("shell(git push *)",)),
-        ("git push*", ("shell(git *)",)),
-        ("rm*", ("shell(*)",)),
+        ("git push*", ("shell(git push *)",)),
+        ("git push * --force", ("shell(git push *)",)),
+        ("rm*", ("shell(rm *)",)),
         ("* --force", ("shell(*)",)),
     ],
 )
 def test_a_ban_that_cannot_be_said_exactly_grows(pattern: str, rules: tuple[str, ...]) -> None:
-    """A ban on a pattern that our rules cannot say exactly forbids more, never less."""
+    """A ban on a pattern with a wildcard inside forbids all that begins like it; a glued star means whole words."""
     assert rules == forbidding("shell", pattern)
