@@ -128,7 +128,7 @@ def plan(
         known,
         workspace,
         humans,
-        shelf=seen.shelf,
+        shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
         servers={

@@ -13,7 +13,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
@@ -21,7 +21,9 @@ import attrs
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
 from runtime.frontmatter import Wrong, mapping
-from runtime.skills.document import Skill
+
+if TYPE_CHECKING:
+    from runtime.skills.document import Skill
 
 Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key"]
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from runtime.cast import find
 from runtime.definitions import Definition, Style
 from runtime.errors import DefinitionError
-from runtime.foreign import read_foreign, settled
+from runtime.foreign.models import settled
 from runtime.foreign.names import EDITORS, WRITERS
+from runtime.foreign.read import read_foreign
 from runtime.known import TOOL_NAMES
 
 
