@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -109,7 +110,9 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
 def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
     for tool in skill.allowed or ():
-        yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
+        words = re.findall(r"[^\s(),:*]+", tool)
+        uses = (*words, *(f"{file.rpartition('/')[0]}/{word}" for word in words))
+        yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file, uses)
     if skill.hooks is not None:
         with suppress(Wrong):
             yield from _hooks({str(event): hook for event, hook in mapping(skill.hooks).items()}, file)
