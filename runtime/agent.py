@@ -28,6 +28,8 @@ from .events import (
 )
 from .family import Family, Hire
 from .history import History
+from .hooks.actor import ActorHooks
+from .hooks.hired import hooks_of
 from .limits.budget import Ask, Purpose
 from .limits.limits import Limits
 from .limits.loops import GuardSettings
@@ -87,6 +89,7 @@ class Agent(Actor[Assignment, Report]):
         self.remarks: list[str] = []
         self.family = Family(self, hire)
         self.background = Background(self)
+        self.user_hooks = ActorHooks(self, hooks_of(run, definition))
         self.turn = 0
         self.result_cap = RESULT_CAP
         self.room = RESULT_CAP * 2
@@ -137,6 +140,8 @@ class Agent(Actor[Assignment, Report]):
                 report = await self._work()
             if report is None:
                 report = self._report("cancelled", detail=f"cancelled by {self.standing.cancelled_by}")
+            with trio.CancelScope() as self._scope:  # whoever cancels now cuts the last hooks short
+                await self.user_hooks.finished(report)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             raise
@@ -165,6 +170,8 @@ class Agent(Actor[Assignment, Report]):
                 self.standing.too_late = "has ended"
 
     async def _loop(self) -> Report | Stop:
+        if (refused := await self.user_hooks.start()) is not None:
+            return self._report("failed", detail=refused)
         while True:
             if self.standing.stop is not None and not self.history.conversation.open_calls:
                 return self.standing.stop
@@ -205,10 +212,13 @@ class Agent(Actor[Assignment, Report]):
             self.standing.continued += 1
             self.history.note(CONTINUE, "length")
             self.alerts.tell("continuation")
+        if (refused := await self.user_hooks.before_model()) is not None:
+            return self._report("failed", detail=refused)
         reply = await call_model(self)
         if isinstance(reply, Stop):
             return reply
         self._add(reply)
+        await self.user_hooks.after_model(reply)
         return None if reply.calls else self.alerts.observe(reply, None, self.history)
 
     def _add(self, reply: AssistantMessage) -> None:
@@ -238,7 +248,7 @@ class Agent(Actor[Assignment, Report]):
             return None
         text = joined_text(self.history.conversation.messages, CONTINUE) or self.standing.said
         if text.strip():
-            return self._report("completed", text)
+            return None if await self.user_hooks.sends_back(text) else self._report("completed", text)
         if self.standing.was_empty:
             return self._report("failed", detail="the model gave an empty answer twice")
         self.standing.was_empty = True

@@ -25,6 +25,7 @@ from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
 from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
+from .hooks.settings import Hook
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
@@ -70,6 +71,7 @@ class Plan:
     shelf: Shelf = Shelf()
     trusted: bool = False
     notice: str = ""
+    hooks: tuple[Hook, ...] = ()
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -131,6 +133,7 @@ def plan(
         shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
+        hooks=(*own.hooks, *here.hooks),
         servers={
             name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
         },
@@ -287,6 +290,7 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            hooks=ready.hooks,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),

@@ -13,6 +13,7 @@ from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
 from .handwritten import read_text
+from .hooks.settings import Hook, hooks
 from .mcps.entry import Entry, entries
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Config:
     permissions: Permissions = Permissions()
     limits: Caps = Caps()
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    hooks: tuple[Hook, ...] = ()
     search: SearchConfig | None = None
     sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     approvals: Humans = Humans()
@@ -125,7 +126,7 @@ def read(content: str, shown: str) -> Config:
         permissions=fields.take("permissions", permissions, Permissions()),
         limits=fields.take("limits", _limits, Caps()),
         loops=fields.take("loops", mapping, {}),
-        hooks=fields.take("hooks", mapping, {}),
+        hooks=fields.take("hooks", hooks, ()),
         search=fields.take("search", _search),
         sandbox=fields.take("sandbox", mapping, {}),
         approvals=fields.take("approvals", _approvals, Humans()),

@@ -28,6 +28,7 @@ from .frontmatter import (
     texts,
 )
 from .handwritten import read_bytes
+from .hooks.settings import Hook, hooks
 
 T = TypeVar("T")
 Style: TypeAlias = Literal["native", "claude", "opencode"]
@@ -128,7 +129,7 @@ class Definition:
     permissions: Permissions = Permissions()
     loops: Mapping[str, Any] | Literal["off"] = attrs.field(factory=dict[str, Any])
     thinking: int | Literal["low", "medium", "high"] | None = None
-    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    hooks: tuple[Hook, ...] = ()
     instructions: bool = False
     output: OutputRules | None = None
     temperature: float | None = None
@@ -189,7 +190,7 @@ def read(content: str, shown: str) -> Definition:
         permissions=fields.take("permissions", permissions, Permissions()),
         loops=fields.take("loops", _loops, {}),
         thinking=fields.take("thinking", _thinking),
-        hooks=fields.take("hooks", mapping, {}),
+        hooks=fields.take("hooks", hooks, ()),
         instructions=fields.take("instructions", boolean, False),
         output=fields.take("output", _output),
         temperature=fields.take("temperature", number(0, 2)),

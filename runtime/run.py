@@ -20,6 +20,7 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .hooks.settings import Hook
 from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
-    may have taken effect.
+    `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect.
     """
 
     model: str
@@ -58,6 +59,7 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    hooks: tuple[Hook, ...] = ()
 
 
 @attrs.define(eq=False)

@@ -73,6 +73,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.room = agent.result_cap * BYTES_PER_TOKEN
     agent.family.recall(state.children)
     agent.alerts.remember(past)
+    agent.user_hooks.restore(state)
     if state.stop is not None:
         standing.stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
         standing.wrapping_up, standing.wrapped_up = state.wrapping_up, state.wrapped_up
@@ -91,6 +92,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
             requested={call.id for call in calls},
             counted={call.call_id for call in state.calls.values() if call.verdict},
             started={call.call_id for call in state.unclear_calls},
+            hooked={call.call_id: tuple(call.hooked) for call in state.open_calls},
         )
     elif state.reopened and not _asks(agent.history.conversation.messages[-1]):
         agent.history.note(GO_ON, "resume")

@@ -39,6 +39,7 @@ PURE = [
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
+    *(f"runtime/hooks/{name}.py" for name in ("moments", "answers", "matchers", "settings", "environment")),
     *(f"runtime/mcps/{name}.py" for name in ("entry", "frames", "forms", "content", "offer", "pacing")),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/wire/*.py"))),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/limits/**/*.py"))),

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from runtime.definitions import Caps, Definition, Permissions
 from runtime.errors import Fault, did_you_mean
-from runtime.frontmatter import Value, Wrong, kind, mapping
+from runtime.frontmatter import Value, Wrong
+from runtime.hooks.settings import Hook, hooks
 
 from .names import CLAUDE, given, taken
 from .rules import forbidding, name_and_pattern
@@ -198,13 +199,13 @@ def _effort(taking: Taking) -> Literal["low", "medium", "high"] | None:
     return effort
 
 
-def _hooks(taking: Taking) -> Mapping[str, Any]:
+def _hooks(taking: Taking) -> tuple[Hook, ...]:
     place = taking.place("hooks")
     if place is None or place.plain() is None:
-        return {}
+        return ()
     taking.warn(place, "hooks run only where the workspace is trusted (elenco trust)")
     try:
-        return mapping(place)
-    except Wrong:
-        taking.refuse(place, f"hooks: expected a mapping, found {kind(place.plain())}")
-        return {}
+        return hooks(place, taking.warn)
+    except Wrong as wrong:
+        taking.faults += wrong.faults or [place.fault(f"hooks: {wrong}")]
+        return ()

@@ -22,6 +22,7 @@ from runtime.events import (
     Event,
     FileChanged,
     FileChanging,
+    HookFinished,
     LimitsChanged,
     LoopBlocked,
     LoopNudged,
@@ -336,6 +337,7 @@ def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, re
         actor.last_text = event.text
     if event.purpose == "summary":
         return
+    actor.hooked = [hook for hook in actor.hooked if hook.event in ("run_start", "actor_start")]
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)
     if state.histories:
@@ -434,6 +436,20 @@ def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Re
             actor.past.append(PastNote("continuation"))
 
 
+def _hook_finished(state: RunState, actor: ActorState, event: HookFinished, record: Record) -> None:
+    if event.call_id:
+        if (call := actor.calls.get(event.call_id)) is not None:
+            call.hooked.append(event)
+        return
+    actor.hooked.append(event)
+    if event.event == "actor_finish" and event.outcome == "deny":
+        actor.sent_back += 1
+    if event.context:
+        actor.judged = True
+        if state.histories:
+            actor.history.append(UserMessage(event.context, "note"))
+
+
 def _context_compacted(state: RunState, actor: ActorState, event: ContextCompacted, record: Record) -> None:
     if state.histories:
         if event.history is not None:
@@ -519,6 +535,7 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     ToolFinished: _tool_finished,
     SteerReceived: _steer_received,
     NoteAdded: _note_added,
+    HookFinished: _hook_finished,
     ContextCompacted: _context_compacted,
     BudgetReserved: _budget_reserved,
     BudgetRefused: _budget_refused,

@@ -12,7 +12,7 @@ import ipaddress
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -21,7 +21,8 @@ import attrs
 
 from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
-from runtime.frontmatter import Wrong, mapping
+from runtime.frontmatter import Wrong
+from runtime.hooks.settings import Hook, hooks
 
 if TYPE_CHECKING:
     from runtime.skills.document import Skill
@@ -115,7 +116,7 @@ def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
         yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file, uses)
     if skill.hooks is not None:
         with suppress(Wrong):
-            yield from _hooks({str(event): hook for event, hook in mapping(skill.hooks).items()}, file)
+            yield from _hooks(hooks(skill.hooks), file)
 
 
 def switches_of_servers(servers: Mapping[str, Any], file: str) -> Iterator[Switch]:
@@ -129,9 +130,9 @@ def _allowed(permissions: Permissions, file: str) -> Iterator[Switch]:
         yield Switch("allow rule", rule, file)
 
 
-def _hooks(hooks: Mapping[str, Any], file: str) -> Iterator[Switch]:
-    for event, hook in hooks.items():
-        yield Switch("hook", f"{event}: {_shown(hook)}", file, tuple(_words(hook)))
+def _hooks(found: Iterable[Hook], file: str) -> Iterator[Switch]:
+    for hook in found:
+        yield Switch("hook", f"{hook.moment.name}: {_shown(hook.command)}", file, tuple(_words(hook.command)))
 
 
 def sends_key_away(provider: ProviderConfig) -> bool:
@@ -186,7 +187,7 @@ def bare_config(config: Config) -> Config:
     return attrs.evolve(
         config,
         permissions=bare_permissions(config.permissions),
-        hooks={},
+        hooks=(),
         mcp_servers={},
         providers={
             name: attrs.evolve(provider, keyless=True) if sends_key_away(provider) else provider
@@ -201,7 +202,7 @@ def bare_agent(definition: Definition) -> Definition:
     return attrs.evolve(
         definition,
         permissions=bare_permissions(definition.permissions),
-        hooks={},
+        hooks=(),
         output=attrs.evolve(output, check=None) if output is not None else None,
     )
 

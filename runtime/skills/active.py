@@ -13,7 +13,9 @@ import attrs
 from runtime.errors import did_you_mean
 from runtime.events import SkillLoaded
 from runtime.foreign.rules import allow_rules
+from runtime.frontmatter import Value, Wrong
 from runtime.handwritten import read_start
+from runtime.hooks.settings import Hook, hooks
 from runtime.leniency import front
 from runtime.policy.rules import Rule, parse_rule
 
@@ -49,6 +51,7 @@ class Loaded:
     digest: str
     rules: tuple[Rule, ...] = ()
     folder: str = ""
+    hooks: tuple[Hook, ...] = ()
 
     def event(self) -> SkillLoaded:
         allows = tuple(str(rule) for rule in self.rules)
@@ -113,9 +116,10 @@ class ActiveSkills:
         if self.lessons is not None and (noted := shown(self.lessons.of(entry))):
             parts.append(f"Lessons from using this skill before:\n{noted}")
         counts = entry.origin != "workspace" or (self.trusted and bool(inside))
+        brought = _hooks(reading.skill.hooks, name) if counts else ()
         rules = _rules(reading.skill.allowed or (), name) if counts else ()
         text = "\n\n".join(part for part in parts if part)
-        return Loaded(name, entry.shown, text, digest_of(content, size), rules, folder)
+        return Loaded(name, entry.shown, text, digest_of(content, size), rules, folder, brought)
 
     def _where(self, entry: Entry) -> tuple[str, str]:
         """The skill's folder relative to the workspace, or the folder outside it that may be read; "" for neither."""
@@ -155,7 +159,8 @@ class ActiveSkills:
             now = self._unchanged(entry, event.digest) if entry is not None else None
             brings = tuple(rule for rule in now.rules if str(rule) in event.allows) if now is not None else ()
             folder = now.folder if now is not None else ""
-            rules += self.take(Loaded(event.name, event.path, event.text, event.digest, brings, folder))
+            brought = now.hooks if now is not None else ()
+            rules += self.take(Loaded(event.name, event.path, event.text, event.digest, brings, folder, brought))
         return tuple(rules)
 
     def _unchanged(self, entry: Entry, digest: str) -> Loaded | None:
@@ -217,6 +222,15 @@ def _digest(path: Path) -> str:
 
 def _rules(allowed: Allowed, name: str) -> tuple[Rule, ...]:
     return tuple(parse_rule(rule, f"skill {name}") for token in allowed for rule in allow_rules(token))
+
+
+def _hooks(written: Value | None, name: str) -> tuple[Hook, ...]:
+    """The hooks a skill brings, none where its block has a fault, which `elenco check` tells."""
+    try:
+        found = hooks(written) if written is not None else ()
+    except Wrong:
+        return ()
+    return tuple(attrs.evolve(hook, name=f"skill {name}{hook.name}") for hook in found)
 
 
 def _page(body: str, path: str, line: int, size: int) -> str:

@@ -17,6 +17,7 @@ import yaml
 from runtime.errors import DefinitionError, Fault, nearest
 from runtime.foreign.rules import TokenError, allow_rules, split_tools
 from runtime.frontmatter import Source, Value, Wrong, kind
+from runtime.hooks.settings import hooks as read_hooks
 from runtime.known import TOOL_NAMES
 from runtime.leniency import Remark, front, parse_leniently
 from runtime.policy.rules import FAMILIES
@@ -201,6 +202,11 @@ class _Document:
         hooks = self._value("hooks")
         if hooks is not None:
             self._tell("warning", hooks, "hooks of a skill run only where they are trusted")
+            try:
+                read_hooks(hooks)
+            except Wrong as wrong:
+                for fault in wrong.faults or [hooks.fault(f"hooks: {wrong}")]:
+                    self.problems.append(Problem("warning", fault.line, f"{fault.text}: none of its hooks runs"))
         return Skill(
             name=self._name(folder),
             description=self._description(),

@@ -76,6 +76,8 @@ def approve(agent: Agent, rules: Sequence[Rule]) -> None:
 def recall_skills(agent: Agent, events: Iterable[SkillLoaded]) -> None:
     """Count as loaded what an earlier process, or the run before, had loaded. Blocks."""
     approve(agent, agent.skills.restore(events))
+    for loaded in agent.skills.loaded.values():
+        agent.user_hooks.add(loaded.hooks)
 
 
 def explained(faults: Iterable[Fault], shelf: Shelf) -> list[Fault]:

@@ -36,6 +36,7 @@ def skill_tool(agent: Agent) -> Tool:
             raise ToolError(str(error)) from error
         ctx.report(loaded.event())
         approve(agent, skills.take(loaded))
+        agent.user_hooks.add(loaded.hooks)
         return Output(loaded.text, data={"skill": loaded.name, "digest": loaded.digest})
 
     return use_skill
