@@ -30,6 +30,7 @@ from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
 from .journal.state import RunState
+from .journal.veiled import VeiledJournal
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
 from .mcps.entry import Entry
@@ -48,6 +49,7 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
@@ -93,7 +95,9 @@ def plan(
         {**own.providers, **here.providers},
         {**models_from(own.models, own.path), **models_from(here.models, here.path)},
         given=given,
+        addresses=[search.base_url for search in (here.search, own.search) if search is not None],
     )
+    options = attrs.evolve(options, task=Veil(models.secrets).text(options.task))
     limits = tightest(
         options.limits,
         limits_of(seen.root),
@@ -264,6 +268,9 @@ async def open_run(
     if resumption is not None and journal.last_seq != resumption.state.seq:
         ready.workspace.close()
         raise JournalError(f"run {id} has gone on in another process meanwhile: try again")
+    veil = Veil(ready.models.secrets)
+    if veil:
+        journal = VeiledJournal(journal, veil)
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
@@ -294,6 +301,7 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        veil=veil,
         shelf=ready.shelf,
         trusted=ready.trusted,
         state=state,
