@@ -137,7 +137,7 @@ def plan(
         known,
         workspace,
         humans,
-        shelf=seen.shelf,
+        shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
         hooks=(*own.hooks, *added.hooks, *here.hooks),

@@ -21,8 +21,6 @@ from .mcps.entry import Entry
 from .mcps.settings import servers_of
 from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
-from .skills.hired import explained
-from .skills.places import Shelf, find_skills
 from .trust import counting
 from .vetting import vet_agent
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from .limits.limits import Limits
     from .messages import JsonObject
     from .policy.decision import Mode
+    from .skills.places import Shelf
 
 
 _NO_RULES = definitions.Permissions()
@@ -108,7 +107,7 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
-    shelf: Shelf = Shelf()
+    shelf: Shelf | None = None
     notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
@@ -178,18 +177,20 @@ def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Defi
     return servers_of(workspace, here, user).entries
 
 
-def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf:
-    """The skills there are, if the agent or anybody it may reach names some. Blocks."""
+def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf | None:
+    """The skills there are, None where neither the agent nor anybody it may reach names some. Blocks."""
     waiting, seen = [name], set[str]()
     while waiting:
         member = cast.members.get(waiting.pop())
         if member is None or member.definition is None or member.name in seen:
             continue
         if member.definition.skills:
+            from .skills.places import find_skills
+
             return find_skills(workspace)
         seen.add(member.name)
         waiting += member.definition.subagents
-    return Shelf()
+    return None
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -236,8 +237,12 @@ def refuse_faulty(
         skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
+    if faults and shelf is not None:
+        from .skills.hired import explained
+
+        faults = explained(faults, shelf)
     if faults:
-        raise DefinitionError(explained(faults, shelf) if shelf is not None else faults)
+        raise DefinitionError(faults)
 
 
 def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:

@@ -16,7 +16,8 @@ from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
 from runtime.definitions import Definition, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
-from runtime.foreign import read_foreign, settled
+from runtime.foreign.models import settled
+from runtime.foreign.read import read_foreign
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
