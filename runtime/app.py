@@ -41,6 +41,7 @@ from .model import Provider
 from .models import Models
 from .outline import Outline, outline, refuse_faulty
 from .outline import RunOptions as RunOptions
+from .plugins import plugins
 from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
@@ -74,6 +75,7 @@ class Plan:
     trusted: bool = False
     notice: str = ""
     hooks: tuple[Hook, ...] = ()
+    left_out: tuple[str, ...] = ()
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -87,7 +89,8 @@ def plan(
 
     `seen` is the first look at the same options, where the caller has had one.
     """
-    given = dict(providers or {})
+    added = plugins()
+    given = {**added.providers, **(providers or {})}
     seen = seen or outline(options, given)
     here, own = seen.here, seen.user
     models = Models(
@@ -104,7 +107,7 @@ def plan(
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, tools))}
+    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
     for member in seen.members:
         if not set(member.tools) <= set(known):
             refuse_faulty(seen.cast, member, tools=known)
@@ -137,7 +140,8 @@ def plan(
         shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
-        hooks=(*own.hooks, *here.hooks),
+        hooks=(*own.hooks, *added.hooks, *here.hooks),
+        left_out=tuple(map(str, added.broken)),
         servers={
             name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
         },
@@ -275,7 +279,7 @@ async def open_run(
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
     root = ready.workspace.root
-    closed = await trio.to_thread.run_sync(closed_in, root, state)
+    closed = closed_in(root, state)
     ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=root, closed=closed)
     run = Run(
         id=id,
@@ -328,8 +332,8 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
-    if ready.notice:
-        run.append(Warned(text=ready.notice))
+    for text in (*([ready.notice] if ready.notice else []), *ready.left_out):
+        run.append(Warned(text=text))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

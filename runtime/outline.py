@@ -16,9 +16,10 @@ from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
-from .known import ModelFlags, check_name, default_model
+from .known import BUILT_IN, KNOWN, ModelFlags, check_name, default_model
 from .mcps.entry import Entry
 from .mcps.settings import servers_of
+from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .trust import counting
 from .vetting import vet_agent
@@ -129,7 +130,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     known = set(given)
 
     def check(name: str, where: str) -> None:
-        if name.partition("/")[0] not in known:
+        provider = name.partition("/")[0]
+        if provider not in known and not _is_plugins(provider, providers):
             check_name(name, options.model, providers, os.environ, where)
 
     shelf = _shelf(options.workspace, cast, options.agent)
@@ -161,6 +163,11 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         notice,
         servers,
     )
+
+
+def _is_plugins(provider: str, configured: Mapping[str, object]) -> bool:
+    """Whether a plugin brings the provider; nobody is asked about those known without."""
+    return provider not in KNOWN and provider not in (*BUILT_IN, *configured) and provider in plugins().providers
 
 
 def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
@@ -209,6 +216,8 @@ def refuse_faulty(
     Raises DefinitionError with every fault and its place.
     """
     skills = definition.skills if shelf is not None and definition.skills != "all" else ()
+    if tools is not None and not {*(tools := tuple(tools))}.issuperset(definition.tools):
+        tools = (*tools, *(tool.name for tool in plugins().tools))
     names = (
         *definition.subagents,
         *(definition.tools if tools is not None else ()),

@@ -22,6 +22,7 @@ from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
 from runtime.mcps.settings import JSON_FILE
+from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
 from runtime.vetting import ring_of, vet_agent, vet_config
@@ -101,7 +102,7 @@ class _Look:
         self.understood: list[str] = []
         from runtime.tools.registry import built_in
 
-        self._tools = [tool.name for tool in built_in()]
+        self._tools = [tool.name for tool in (*built_in(), *plugins().tools)]
         self._providers: dict[str, ProviderConfig] = {}
         self._servers: set[str] = set()
         user = settings.user_folder()

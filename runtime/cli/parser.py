@@ -7,11 +7,14 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
 
 from .visible import one_line
+
+if TYPE_CHECKING:
+    from runtime.plugins import PluginCommand
 
 WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
@@ -424,6 +427,8 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     spec = COMMANDS.get(name)
     if spec is None:
         what = "flag" if name.startswith("-") else "command"
+        if not name.startswith("-") and (added := _added(name)) is not None:
+            return (lambda _: added.run(words[1:]) or 0), argparse.Namespace()
         if " " in name:
             raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
         raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
@@ -442,6 +447,13 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     if rest:
         raise UsageError(f"{_too_much(parser, rest)}  (elenco {name} --help)")
     return _module("steer" if name in STEERING else name), found
+
+
+def _added(name: str) -> PluginCommand | None:
+    """A plugin's command; nobody pays for the look but who types a word that is none of ours."""
+    from runtime.plugins import plugins
+
+    return plugins().commands.get(name)
 
 
 def _too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
