@@ -251,7 +251,7 @@ async def test_a_prompt_that_cannot_be_taken_is_refused(opened: Open) -> None:
         ):
             with pytest.raises(RpcError, match=words):
                 await editor.peer.request("session/prompt", {"sessionId": session, "prompt": blocks})
-        blocks: list[dict[str, Any]] = [
+        attached: list[dict[str, Any]] = [
             {"type": "text", "text": "look at"},
             {"type": "resource_link", "name": "a", "uri": "file:///w/a%20b.txt"},
             {"type": "resource", "resource": {"uri": "file:///w/c.txt", "text": "content"}},
@@ -259,7 +259,7 @@ async def test_a_prompt_that_cannot_be_taken_is_refused(opened: Open) -> None:
         async with trio.open_nursery() as nursery:
 
             async def first() -> None:
-                await editor.peer.request("session/prompt", {"sessionId": session, "prompt": blocks})
+                await editor.peer.request("session/prompt", {"sessionId": session, "prompt": attached})
 
             nursery.start_soon(first)
             await trio.sleep(0.1)
