@@ -32,7 +32,7 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, ToolContext, rounds
+from .tools import Problem, RunHooks, Tool, ToolContext, rounds
 from .tools.results import fitting
 from .words import UNKNOWN
 from .workbench import tool_context
@@ -182,8 +182,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        ctx = _context(me, call, subject)
-        result = await me.toolbox.run(runnable, ctx, me.hooks)
+        result = await me.toolbox.run(runnable, _context(me, call, subject), _hooks(me, tool))
     await _review(me, work, ready, result, trio.current_time() - started)
 
 
@@ -198,7 +197,7 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
         finally:
             if not seen and not me.run.suspending:
                 _finish(me, work, me.user_hooks.cut_off(result), seconds)
-    result = _fitting(me, work, result)
+    result = _fitting(me, work, _veiled(me, result))
     await me.run.results.save(result.call_id)
     _finish(me, work, result, seconds)
 
@@ -206,7 +205,29 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
 def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
     """What a call is given, within the bounds of what was decided."""
     context = me.skills.opened(tool_context(me, call))
-    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    context = attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    if not me.run.veil:
+        return context
+    pieces, show = me.run.veil.stream(), context.output
+
+    def output(text: str) -> None:
+        show(pieces.feed(text))
+
+    return attrs.evolve(context, output=output)
+
+
+def _hooks(me: Agent, tool: Tool) -> RunHooks:
+    """What the toolbox asks and tells of a call: a further attempt counts as one more call of a tool."""
+    hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
+    if not tool.retries:
+        return hooks
+    return attrs.evolve(hooks, may_retry=lambda: me.run.gate.ledger.tool_calls(me.path) is None)
+
+
+def _veiled(me: Agent, result: ToolResult) -> ToolResult:
+    """The result without secrets, whoever wrote it: a tool, a hook, a human."""
+    text = me.run.veil.text(result.content)
+    return result if text == result.content else attrs.evolve(result, content=text)
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -392,7 +413,7 @@ def _weight(result: ToolResult) -> int:
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
-    result = _fitting(me, work, result)
+    result = _fitting(me, work, _veiled(me, result))
     work.results[result.call_id] = result
     work.used += _weight(result)
     work.seconds[result.call_id] = seconds

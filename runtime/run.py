@@ -31,6 +31,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
@@ -84,6 +85,7 @@ class Run:
     reaper: Reaper = attrs.Factory(Reaper)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    veil: Veil = attrs.Factory(Veil)
     shelf: Shelf = Shelf()
     trusted: bool = False
     state: Path | None = None

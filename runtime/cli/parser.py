@@ -7,11 +7,14 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
 
 from .visible import one_line
+
+if TYPE_CHECKING:
+    from runtime.plugins import PluginCommand
 
 WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
@@ -27,7 +30,8 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY   serve-mcp
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Serve      serve-mcp   acp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -252,6 +256,16 @@ def _serve_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
 
 
+def _acp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
+    limit_flags(parser.add_argument_group("limits of each prompt"))
+    _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
@@ -363,6 +377,11 @@ COMMANDS: dict[str, Spec] = {
         "elenco serve-mcp\nelenco serve-mcp researcher reviewer --workspace ~/notes --max-steps 30\n"
         "elenco serve-mcp --port 8765",
     ),
+    "acp": (
+        _acp,
+        "An agent for editors that speak the Agent Client Protocol; the editor starts it.",
+        "elenco acp\nelenco acp writer --model anthropic/claude-sonnet-5-5 --mode accept-edits",
+    ),
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
@@ -424,6 +443,8 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     spec = COMMANDS.get(name)
     if spec is None:
         what = "flag" if name.startswith("-") else "command"
+        if not name.startswith("-") and (added := _added(name)) is not None:
+            return (lambda _: added.run(words[1:]) or 0), argparse.Namespace()
         if " " in name:
             raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
         raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
@@ -442,6 +463,13 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     if rest:
         raise UsageError(f"{_too_much(parser, rest)}  (elenco {name} --help)")
     return _module("steer" if name in STEERING else name), found
+
+
+def _added(name: str) -> PluginCommand | None:
+    """A plugin's command; nobody pays for the look but who types a word that is none of ours."""
+    from runtime.plugins import plugins
+
+    return plugins().commands.get(name)
 
 
 def _too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
