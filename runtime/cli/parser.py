@@ -237,8 +237,8 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _mcp(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON]] [FLAGS]"
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call")
+    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME] [FLAGS]"
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call, login, logout")
     _workspace(parser)
 
 
