@@ -26,14 +26,18 @@ from runtime.policy.decision import MODES, Mode
 from runtime.report import Report
 from runtime.run import digest
 from runtime.steering import Steering
+from runtime.tools import Tool
 from runtime.watch.control import serve
 
 from . import shapes
+from .files import files_of, offered
 from .rpc import INTERNAL, INVALID_REQUEST, Peer, RpcError
 from .sessions import Kept, find, keep, new_session
 from .updates import Texts, Updates
 
 BY = "the editor"
+PATIENCE = 10.0
+"""Seconds an editor has to answer about a file."""
 NO_WORDS = "Nobody can type an answer here: decide for yourself, and say in your answer what you have assumed."
 
 
@@ -58,6 +62,7 @@ class EditorAgent:
         self._state = state
         self._folder = state.path / "sessions"
         self._sessions: dict[str, Session] = {}
+        self._reads = self._writes = False
         self._peer = Peer(
             send,
             receive,
@@ -82,6 +87,7 @@ class EditorAgent:
         wanted = params.get("protocolVersion")
         if not isinstance(wanted, int) or isinstance(wanted, bool):
             raise UsageError("protocolVersion is a whole number")
+        self._reads, self._writes = offered(params.get("clientCapabilities"))
         return {
             "protocolVersion": shapes.VERSION,
             "agentCapabilities": {
@@ -159,7 +165,7 @@ class EditorAgent:
             workspace=Path(session.kept.workspace),
             mode=session.mode,
         )
-        ready = await trio.to_thread.run_sync(plan, options)
+        ready = await trio.to_thread.run_sync(plan, options, self._tools(session))
         folder = create_run(self._state, random.Random())
         earlier = None
         if session.kept.runs:
@@ -268,6 +274,28 @@ class EditorAgent:
         chosen: Any = cast("dict[str, Any]", outcome).get("optionId") if isinstance(outcome, dict) else None
         known = {option["optionId"] for option in options}
         return chosen if isinstance(chosen, str) and chosen in known else ""
+
+    # --- the editor's files ---------------------------------------------------------------------------------------
+
+    def _tools(self, session: Session) -> list[Tool]:
+        async def read(path: str) -> str | None:
+            answer = await self._patiently(session, "fs/read_text_file", {"path": path})
+            found: Any = cast("dict[str, Any]", answer).get("content") if isinstance(answer, dict) else None
+            return found if isinstance(found, str) else None
+
+        async def write(path: str, content: str) -> bool:
+            return await self._patiently(session, "fs/write_text_file", {"path": path, "content": content}) is not None
+
+        return files_of(read if self._reads else None, write if self._writes else None)
+
+    async def _patiently(self, session: Session, method: str, params: JsonObject) -> Any:
+        """An answer of the editor about a file, None for an error or none in time; an empty one is an empty object."""
+        with trio.move_on_after(PATIENCE):
+            try:
+                return await self._peer.request(method, {"sessionId": session.kept.id, **params}) or {}
+            except RpcError:
+                return None
+        return None
 
     # --- what was said before ------------------------------------------------------------------------------------
 

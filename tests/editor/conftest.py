@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from runtime.editor.agent import EditorAgent
-from runtime.editor.rpc import Peer
+from runtime.editor.rpc import Peer, RpcError
 from runtime.journal.folder import State
 from runtime.known import ModelFlags
 from runtime.messages import JsonObject
@@ -44,6 +44,8 @@ class Editor:
     asked: list[JsonObject] = attrs.Factory(list[JsonObject])
     choose: Callable[[JsonObject], str | None] = lambda params: "allow_once"
     news: trio.Event = attrs.Factory(trio.Event)
+    offers: dict[str, Any] = attrs.Factory(dict[str, Any])
+    buffers: dict[str, str] = attrs.Factory(dict[str, str])
 
     def hear(self, params: JsonObject) -> None:
         self.told.append(dict(params["update"]))
@@ -62,8 +64,16 @@ class Editor:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
 
+    async def read(self, params: JsonObject) -> JsonObject:
+        if params["path"] not in self.buffers:
+            raise RpcError(-32002, "no such buffer")
+        return {"content": self.buffers[params["path"]]}
+
+    async def write(self, params: JsonObject) -> None:
+        self.buffers[params["path"]] = params["content"]
+
     async def begin(self) -> str:
-        await self.peer.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+        await self.peer.request("initialize", {"protocolVersion": 1, "clientCapabilities": self.offers})
         session = await self.peer.request("session/new", {"cwd": str(self.workspace), "mcpServers": []})
         return str(session["sessionId"])
 
@@ -107,7 +117,14 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
         agent = EditorAgent(theirs, theirs, settings, State(tmp_path / "state"))
         editor = Editor(tmp_path / "ws", ours)
         editor.peer = Peer(
-            ours, ours, {"session/request_permission": editor.permission}, {"session/update": editor.hear}
+            ours,
+            ours,
+            {
+                "session/request_permission": editor.permission,
+                "fs/read_text_file": editor.read,
+                "fs/write_text_file": editor.write,
+            },
+            {"session/update": editor.hear},
         )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(agent.serve)

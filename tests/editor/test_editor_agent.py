@@ -282,3 +282,34 @@ async def test_an_editor_that_leaves_takes_its_run_along(opened: Open) -> None:
                 nursery.start_soon(ask)
                 await trio.sleep(0.2)
                 await editor.stream.aclose()
+
+
+async def test_what_is_not_saved_is_read_from_the_editor(opened: Open) -> None:
+    """A file with unsaved changes is read as the editor shows it, and cannot be changed until it is saved."""
+    script = """
+        scribe:
+          - calls: [{name: read_file, arguments: {path: a.txt}}, {name: read_file, arguments: {path: b.txt}}]
+          - calls: [{name: write_file, arguments: {path: a.txt, content: over}}]
+          - text: done
+    """
+    async with opened(script, yes=True) as editor:
+        for name in ("a.txt", "b.txt"):
+            (editor.workspace / name).write_text("on disk\n")
+        editor.offers = {"fs": {"readTextFile": True}}
+        editor.buffers[str(editor.workspace / "a.txt")] = "in the editor\n"
+        session = await editor.begin()
+        await editor.prompt(session, "read")
+        results = [each["rawOutput"]["result"] for each in editor.of("tool_call_update") if "rawOutput" in each]
+        assert any("not saved" in each and "1\tin the editor" in each for each in results)
+        assert any(each == "b.txt: lines 1-1 of 1\n1\ton disk" for each in results)
+        assert "on disk\n" == (editor.workspace / "a.txt").read_text()
+
+
+async def test_what_is_written_is_told_to_the_editor(opened: Open) -> None:
+    """Where the editor offers to write files, a written file is on disk and in the editor."""
+    async with opened(WRITES) as editor:
+        editor.offers = {"fs": {"readTextFile": True, "writeTextFile": True}}
+        session = await editor.begin()
+        await editor.prompt(session, "write")
+        assert {str(editor.workspace / "a.txt"): "hello\n"} == editor.buffers
+        assert "hello\n" == (editor.workspace / "a.txt").read_text()
