@@ -103,7 +103,7 @@ def test_no_file_switches_questions_off(mode: str) -> None:
 
 def test_planning_denies_writes_and_commands() -> None:
     """The mode that only plans denies writes and commands."""
-    assert ("write_file", "shell") == taken(CLAUDE + "permissionMode: plan\n").permissions.deny
+    assert ("write_file", "shell", "start_job") == taken(CLAUDE + "permissionMode: plan\n").permissions.deny
 
 
 @pytest.mark.parametrize("key", ["disallowed_tools: Write", "Tools: Read", "max_turns: 3", "permissionmode: plan"])
