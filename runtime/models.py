@@ -132,7 +132,8 @@ class Models:
         return ModelRef(provider, file, full_name, None, Price(0, 0))
 
     def _http(self, full_name: str) -> HttpProvider:
-        from .providers.http import HttpProvider, Server
+        from .providers.discreet import DiscreetProvider
+        from .providers.http import Server
         from .providers.transport import DEFAULT_TIMEOUTS
         from .wire.dialects import dialect_of
 
@@ -152,7 +153,7 @@ class Models:
         own = self._configured.get(place.provider)
         waits = {_WAITS[name]: seconds for name, seconds in own.timeouts.items()} if own is not None else {}
         try:
-            return HttpProvider(
+            return DiscreetProvider(
                 server, self.transport, attrs.evolve(DEFAULT_TIMEOUTS, **waits), self._record(server.wire), self.secrets
             )
         except ValueError as error:

@@ -137,6 +137,7 @@ def test_no_secret_is_told_to_a_model_server(leaky: Path, elenco: Run, serve: An
 
     head = {"content-type": "text/event-stream"}
     url, seen = serve((200, head, sse(turns[0]), False), (200, head, sse(*turns[1:]), False))
+    (leaky / "ws" / "agents" / "spy.md").write_text(f"{AGENT}Mind {KEY} and {OTHER}.\n")  # in its very prompt
     record = leaky / "record"
     done = elenco(
         *("run", "spy", f"my key is {KEY}", "--model", "lab/x", "--base-url", url, "--wire", "openai-chat"),
@@ -148,7 +149,8 @@ def test_no_secret_is_told_to_a_model_server(leaky: Path, elenco: Run, serve: An
     for _, headers, body in seen:
         assert [] == planted_in(json.dumps(body).encode())
         assert [] == [name for name, value in headers.items() if name != "authorization" and planted_in(value.encode())]
-    assert "[redacted]" in json.dumps(seen[1][2])
+    assert "Mind [redacted] and [redacted]." in json.dumps(seen[0][2])
+    assert "KEY=[redacted]" in json.dumps(seen[1][2])
     assert [] == planted_in((done.stdout + done.stderr).encode())
     assert [] == [path.name for path, data in written(leaky) if planted_in(data)]
     assert list(record.iterdir())
