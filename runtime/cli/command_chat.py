@@ -105,6 +105,8 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
 

@@ -86,6 +86,9 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
     )
+    group = parser.add_argument_group("MCP servers, for this run")
+    group.add_argument("--mcp", metavar="NAME", action="append", default=[], help="use one that is disabled")
+    group.add_argument("--no-mcp", metavar="NAME", action="append", default=[], help="go without one")
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
