@@ -42,6 +42,7 @@ from .run import Run
 from .standing import RESULT_CAP, Standing
 from .stop import Stop
 from .tools import ToolBox
+from .tools.jobs import Jobs
 from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
 from .words import CONTINUE, EMPTY, last_turn
@@ -80,6 +81,7 @@ class Agent(Actor[Assignment, Report]):
         self.memory = Memory()
         self.family = Family(self, hire)
         self.background = Background(self)
+        self.jobs = Jobs(needed="start_job" in definition.tools)
         self.turn = 0
         self.result_cap = RESULT_CAP
         self.room = RESULT_CAP * 2
@@ -127,7 +129,7 @@ class Agent(Actor[Assignment, Report]):
         return report
 
     async def _work(self) -> Report:
-        async with self.background:
+        async with self.background, self.jobs:
             try:
                 for child in self.standing.orphans:
                     self.background.take_up(child)

@@ -39,10 +39,14 @@ from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
 from .prices import models_from
+from .reaper import Reaper
 from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .sandbox.box import Sandbox
+from .sandbox.places import own_folders
+from .sandbox.walls import Walls
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -62,6 +66,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    walls: Walls = Walls()
 
 
 def plan(
@@ -108,7 +113,9 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    return Plan(
+        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.walls
+    )
 
 
 def _given(tool: Tool) -> Tool:
@@ -233,7 +240,11 @@ async def open_run(
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
-    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
+    walls = ready.walls
+    ceiling = Ceiling(
+        options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=ready.workspace.root
+    )
+    reaper = Reaper()
     run = Run(
         id=id,
         journal=journal,
@@ -257,6 +268,14 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        reaper=reaper,
+        sandbox=Sandbox(
+            reaper,
+            ready.workspace.root,
+            walls,
+            own_folders(state),
+            folder.path / "tmp" if folder is not None else None,
+        ),
     )
     limits = ready.limits
     report = resumption.report if resumption is not None else None
@@ -277,6 +296,11 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if walls.ignored and resumption is None:
+        text = (
+            f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
+        )
+        run.append(Warned(text=text))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:
@@ -288,5 +312,6 @@ async def open_run(
     finally:
         stream.close()
         await run.reaper.aclose()
+        await run.sandbox.aclose()
         await ready.models.aclose()
         ready.workspace.close()

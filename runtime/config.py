@@ -13,6 +13,8 @@ from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
 from .handwritten import read_text
+from .sandbox.settings import sandbox_settings
+from .sandbox.walls import SandboxSettings
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -79,7 +81,7 @@ class Config:
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     search: SearchConfig | None = None
-    sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    sandbox: SandboxSettings = SandboxSettings()
     approvals: Humans = Humans()
 
 
@@ -124,7 +126,7 @@ def read(content: str, shown: str) -> Config:
         loops=fields.take("loops", mapping, {}),
         hooks=fields.take("hooks", mapping, {}),
         search=fields.take("search", _search),
-        sandbox=fields.take("sandbox", mapping, {}),
+        sandbox=fields.take("sandbox", sandbox_settings, SandboxSettings()),
         approvals=fields.take("approvals", _approvals, Humans()),
     )
     if faults:

@@ -18,13 +18,14 @@ from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .sandbox.walls import Walls, composed
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
     from .limits.limits import Limits
     from .messages import JsonObject
-    from .policy.decision import Mode
+    from .policy.decision import Mode, Network, Sandbox
 
 
 _NO_RULES = definitions.Permissions()
@@ -51,6 +52,8 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    sandbox: Sandbox | None = None
+    network: Network | None = None
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""
@@ -62,6 +65,8 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "sandbox": self.sandbox,
+            "network": self.network,
         }
 
     @classmethod
@@ -84,6 +89,8 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
+            network=kept.get("network") if trusted or kept.get("network") == "none" else None,
         )
 
 
@@ -99,6 +106,11 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+
+    @property
+    def walls(self) -> Walls:
+        """The walls around commands: flags, the user's settings, and what the workspace's make higher."""
+        return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:

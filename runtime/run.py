@@ -27,6 +27,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .sandbox.box import Sandbox
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
 from .watch.stream import LogStream
@@ -73,7 +74,8 @@ class Run:
     tools: Mapping[str, Tool]
     settings: RunSettings
     chance: random.Random
-    reaper: Reaper = attrs.Factory(Reaper)
+    reaper: Reaper
+    sandbox: Sandbox
     grants: Grants = attrs.Factory(Grants)
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])

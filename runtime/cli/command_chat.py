@@ -81,6 +81,8 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        sandbox=arguments.sandbox,
+        network=arguments.network,
     )
     return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
 

@@ -40,6 +40,8 @@ class Earlier:
             deny=before.deny + flags.deny,
             yes=before.yes or flags.yes,
             mode=before.mode if flags.mode == "default" else flags.mode,
+            sandbox=flags.sandbox or before.sandbox,
+            network=flags.network or before.network,
         )
 
 

@@ -13,6 +13,8 @@ from runtime.errors import UsageError, did_you_mean
 
 from .visible import one_line
 
+SANDBOXES = ("read-only", "workspace-write", "unsandboxed")
+NETWORKS = ("none", "tools", "all")
 WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -82,6 +84,9 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
     )
+    group = parser.add_argument_group("walls around commands")
+    group.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write (default: workspace-write)")
+    group.add_argument("--network", choices=NETWORKS, help="who reaches the network (default: tools, no command)")
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
