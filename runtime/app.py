@@ -15,6 +15,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 
 from .agent import Agent
 from .cast import Cast
+from .closed import closed_in
 from .config import Humans
 from .continuation import Continuation
 from .deadlines import Deadlines
@@ -23,13 +24,17 @@ from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
-from .hiring import hire, limits_from, limits_of, own_tools
+from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
+from .hooks.settings import Hook
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
 from .journal.state import RunState
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .mcps.entry import Entry
+from .mcps.fleet import Fleet
+from .mcps.session import Surroundings
 from .messages import Usage
 from .model import Provider
 from .models import Models
@@ -39,7 +44,6 @@ from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
 from .prices import models_from
-from .reaper import Reaper
 from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
@@ -47,6 +51,7 @@ from .run import Run, RunSettings
 from .sandbox.box import Sandbox
 from .sandbox.places import own_folders
 from .sandbox.walls import Walls
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -67,6 +72,11 @@ class Plan:
     workspace: Workspace
     humans: Humans = Humans()
     walls: Walls = Walls()
+    shelf: Shelf = Shelf()
+    trusted: bool = False
+    notice: str = ""
+    hooks: tuple[Hook, ...] = ()
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def plan(
@@ -114,7 +124,24 @@ def plan(
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
     return Plan(
-        options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans, seen.walls
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        walls=seen.walls,
+        shelf=seen.shelf,
+        trusted=not seen.notice,
+        notice=seen.notice,
+        hooks=(*own.hooks, *here.hooks),
+        servers={
+            name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
+        },
     )
 
 
@@ -138,6 +165,7 @@ class LiveRun:
         self._error: ElencoError | None = None
         self._root: Agent | None = None
         self._cancelled_by = ""
+        self._starting = trio.CancelScope()
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -153,6 +181,7 @@ class LiveRun:
         """Cancel the whole run; it ends with a report that says so. Nothing happens to a run that has ended."""
         if self._root is None:
             self._cancelled_by = by
+            self._starting.cancel()
         elif self._root.path in self.run.live:
             self.run.append(CancelRequested(actor=self._root.path, by=by))
             self._root.cancel(by)
@@ -166,6 +195,7 @@ class LiveRun:
                     self._report = report or await self._work(root, task, limits)
                 if run.failure is not None:
                     raise run.failure
+                run.mcps.stop()
                 if self._report is not None:
                     run.append(RunFinished(report=report_to_json(self._report)))
             except ActorFailed as failed:
@@ -180,6 +210,8 @@ class LiveRun:
 
     async def _work(self, root: str, task: str, limits: Limits) -> Report:
         run = self.run
+        with self._starting:
+            await run.mcps.ready(run.cast.get(root).mcps)
         agent = self._root = hire(run, root, None, None, limits)
         assignment = Assignment(task)
         agent.begin(assignment)
@@ -240,11 +272,12 @@ async def open_run(
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
+    root = ready.workspace.root
+    closed = await trio.to_thread.run_sync(closed_in, root, state)
     walls = ready.walls
     ceiling = Ceiling(
-        options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=ready.workspace.root
+        options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=root, closed=closed
     )
-    reaper = Reaper()
     run = Run(
         id=id,
         journal=journal,
@@ -265,18 +298,19 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            hooks=ready.hooks,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
-        reaper=reaper,
-        sandbox=Sandbox(
-            reaper,
-            ready.workspace.root,
-            walls,
-            own_folders(state),
-            folder.path / "tmp" if folder is not None else None,
-        ),
+        shelf=ready.shelf,
+        trusted=ready.trusted,
+        state=state,
     )
+    scratch = folder.path / "tmp" if folder is not None else None
+    run.sandbox = Sandbox(run.reaper, root, walls, own_folders(state), scratch)
+    if ready.servers:
+        around = Surroundings(run.reaper, run.workspace.root, state)
+        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run), run.peer)
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:
@@ -301,10 +335,12 @@ async def open_run(
             f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
         )
         run.append(Warned(text=text))
+    if ready.notice:
+        run.append(Warned(text=ready.notice))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:
-        async with serving() as nursery:
+        async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             yield live

@@ -136,6 +136,8 @@ def place_of(
         shown = "an address with a name or password in it" if "@" in base_url else repr(base_url)
         raise UsageError(f"{base_from}: no usable base URL: {shown}: {why}")
     key_env = key_variable(provider, own)
+    if own is not None and own.keyless and not flags.base_url:
+        key_env = None
     key = environment.get(key_env, "").strip() if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
         raise KeyMissing(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")

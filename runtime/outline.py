@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,13 @@ from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import ModelFlags, check_name, default_model
+from .mcps.entry import Entry
+from .mcps.settings import servers_of
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
+from .skills.hired import explained
+from .skills.places import Shelf, find_skills
+from .trust import counting
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
@@ -96,7 +101,10 @@ class RunOptions:
 
 @attrs.frozen
 class Outline:
-    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to."""
+    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to.
+
+    What needs trust and has none is in no file any more; `notice` is the line that tells a person so.
+    """
 
     options: RunOptions
     here: Config
@@ -106,6 +114,9 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    shelf: Shelf = Shelf()
+    notice: str = ""
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
     @property
     def walls(self) -> Walls:
@@ -134,17 +145,56 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         if name.partition("/")[0] not in known:
             check_name(name, options.model, providers, os.environ, where)
 
-    refuse_faulty(cast, root, check, tools)
+    shelf = _shelf(options.workspace, cast, options.agent)
+    refuse_faulty(cast, root, check, tools, shelf)
     members = tuple(cast.closure(options.agent))
+    servers = _servers(options.workspace, here, user, members)
     for member in members:
-        if member is not root:
-            refuse_faulty(cast, member, check, tools)
+        if member is not root or member.mcps:
+            refuse_faulty(cast, member, check, tools, shelf, servers)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+    here, cast, notice = counting(options.workspace, here, cast)
+    members = tuple(cast.closure(options.agent))
+    if notice:
+        servers = user.mcp_servers
+    return Outline(
+        options,
+        here,
+        user,
+        cast,
+        members[0],
+        members,
+        model,
+        _rules(options, here, user),
+        shelf,
+        notice,
+        servers,
+    )
+
+
+def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
+    """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
+    if not any(member.mcps for member in members):
+        return {}
+    return servers_of(workspace, here, user).entries
+
+
+def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf:
+    """The skills there are, if the agent or anybody it may reach names some. Blocks."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        member = cast.members.get(waiting.pop())
+        if member is None or member.definition is None or member.name in seen:
+            continue
+        if member.definition.skills:
+            return find_skills(workspace)
+        seen.add(member.name)
+        waiting += member.definition.subagents
+    return Shelf()
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -160,13 +210,23 @@ def refuse_faulty(
     definition: Definition,
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
+    shelf: Shelf | None = None,
+    servers: Iterable[str] | None = None,
 ) -> None:
-    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
+
+    The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given.
 
     Raises DefinitionError with every fault and its place.
     """
-    names = (*definition.subagents, *(definition.tools if tools is not None else ()))
-    named = {*cast.members, *(tools or ())}
+    skills = definition.skills if shelf is not None and definition.skills != "all" else ()
+    names = (
+        *definition.subagents,
+        *(definition.tools if tools is not None else ()),
+        *skills,
+        *(definition.mcps if servers is not None else ()),
+    )
+    named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ()), *(servers or ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -175,10 +235,12 @@ def refuse_faulty(
         content,
         agents=cast.members,
         tools=tools,
+        servers=servers,
+        skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
     if faults:
-        raise DefinitionError(faults)
+        raise DefinitionError(explained(faults, shelf) if shelf is not None else faults)
 
 
 def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from runtime.errors import ElencoError
 from runtime.journal.folder import State, network_file_system, run_ids, state_path
 from runtime.known import DEFAULT_ORDER, KNOWN, OFFLINE, ModelFlags, default_model, key_variable
+from runtime.mcps.entry import Unset
+from runtime.mcps.settings import servers_of
 from runtime.outline import settings_of
 
 from .screen import can_redraw
@@ -37,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         ("Python", list(_python())),
         ("State", list(_state(arguments.state))),
         ("Model", list(_model(Path(arguments.workspace or ".")))),
+        ("MCP", list(_servers(Path(arguments.workspace or ".")))),
         ("Terminal", list(_terminal())),
         ("Confinement", list(_confinement())),
         ("Commands", list(_commands(Path(arguments.workspace or ".")))),
@@ -46,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{name if index == 0 else '':<12}{mark} {one_line(text, 200)}")
     print(
         "Not looked at: whether keys are valid (elenco models --check asks each provider once), the network, agent\n"
-        "files (elenco check), the records of runs (elenco runs)."
+        "files (elenco check), whether MCP servers answer, the records of runs (elenco runs)."
     )
     return 1 if any(mark == "✗" for _, findings in groups for mark, _ in findings) else 0
 
@@ -101,6 +104,33 @@ def _model(workspace: Path) -> Iterator[Finding]:
         yield "✗", f"{chosen}, but {variable} is not set: export {variable}=…"
     else:
         yield "✓", f"{chosen}{f', key in {variable}' if variable and os.environ.get(variable) else ''}"
+
+
+def _servers(workspace: Path) -> Iterator[Finding]:
+    """What each server needs to be reached, as far as this machine tells."""
+    try:
+        servers = servers_of(workspace, *settings_of(workspace)).entries
+    except ElencoError:
+        yield "✗", "the settings have a fault: elenco check"
+        return
+    if not servers:
+        yield " ", "no server is named here (elenco mcp)"
+    for entry in servers.values():
+        if entry.disabled:
+            yield " ", f"{entry.name} is disabled ({entry.place})"
+            continue
+        try:
+            command = entry.resolved(os.environ).command
+        except Unset as unset:
+            yield "⚠", f"{entry.name}: {unset} ({entry.place})"
+            continue
+        if command and shutil.which(os.path.join(workspace, command) if "/" in command else command) is None:
+            yield "⚠", f"{entry.name}: there is no program {command} ({entry.place})"
+        else:
+            yield (
+                "✓",
+                f"{entry.name}: {'the program is there' if command else entry.reached} (elenco mcp test {entry.name})",
+            )
 
 
 def _terminal() -> Iterator[Finding]:

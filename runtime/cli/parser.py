@@ -29,7 +29,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   models   tools   check [PATH...]   init   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -125,7 +125,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
-    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     _run_flags(parser)
 
 
@@ -216,6 +216,13 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def _skills(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco skills [note NAME ["LESSON"]] [FLAGS]'
+    parser.add_argument("words", nargs="*", metavar='note NAME "LESSON"', help="keep a lesson; without one, list them")
+    parser.add_argument("--drop", metavar="N", type=int, help="with note NAME: forget the lesson of that number")
+    _workspace(parser)
+
+
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
@@ -230,9 +237,18 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     _rules(parser)
 
 
+def _mcp(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON]] [FLAGS]"
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call")
+    _workspace(parser)
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument(
+        "--effective", action="store_true", help="also what counts in the end: each value, and who set it"
+    )
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
@@ -241,6 +257,16 @@ def _init(parser: argparse.ArgumentParser) -> None:
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR")
+
+
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="the workspace (default: this folder)")
+    parser.add_argument("--workspace", metavar="DIR", help="the same")
+    parser.add_argument("--show", action="store_true", help="only show what it would switch on")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--revoke", action="store_true", help="trust it no more")
+    parser.add_argument("--list", action="store_true", help="every workspace you trust")
+    parser.add_argument("--json", action="store_true")
 
 
 def _rename(parser: argparse.ArgumentParser) -> None:
@@ -309,17 +335,33 @@ COMMANDS: dict[str, Spec] = {
         "elenco cancel k7f2\nelenco cancel k7f2 --actor coordinator/researcher-1",
     ),
     "agents": (_workspace, "List the agents that can be found, and where each is from.", "elenco agents"),
+    "skills": (
+        _skills,
+        "List the skills that can be found, or keep a lesson for one.",
+        'elenco skills\nelenco skills note code-review "Look at the migrations first"\n'
+        "elenco skills note code-review --drop 1",
+    ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
+    "mcp": (
+        _mcp,
+        "List the MCP servers that are named here, look at their tools, call one by hand.",
+        'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
+    ),
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
-        "elenco check agents/writer.md",
+        "elenco check agents/writer.md\nelenco check --effective",
     ),
     "init": (
         _init,
         "Put a starter here: one agent and the settings, with comments.",
         "elenco init\nelenco init my-cast",
+    ),
+    "trust": (
+        _trust,
+        "Let this workspace's allow rules, hooks, MCP servers and Python count, after showing them.",
+        "elenco trust --show\nelenco trust\nelenco trust --revoke",
     ),
     "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
     "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),

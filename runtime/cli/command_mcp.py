@@ -1,0 +1,255 @@
+"""`elenco mcp`: the servers that are named here, their tools and prompts, a call by hand, signing in."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from runtime.errors import ElencoError, UsageError, did_you_mean
+from runtime.mcps.entry import Entry
+from runtime.mcps.settings import servers_of
+from runtime.outline import settings_of
+
+from .table import columns
+from .visible import one_line, visible
+
+if TYPE_CHECKING:
+    from runtime.mcps.fleet import Fleet
+    from runtime.mcps.link import Link
+
+Action: TypeAlias = Callable[[argparse.Namespace, Mapping[str, Entry]], int]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one of ACTIONS. Raises UsageError, DefinitionError; a server that cannot be reached is exit code 1."""
+    word = arguments.words[0] if arguments.words else "list"
+    action = ACTIONS.get(word)
+    if action is None:
+        raise UsageError(f"unknown: elenco mcp {one_line(word, 40)}{did_you_mean(word, ACTIONS)}  (elenco mcp --help)")
+    workspace = Path(arguments.workspace or ".")
+    if not workspace.is_dir():
+        raise UsageError(f"the workspace {workspace} is no folder")
+    servers = servers_of(workspace, *settings_of(workspace))
+    for fault in servers.warnings:
+        print(fault, file=sys.stderr)
+    return action(arguments, servers.entries)
+
+
+def _list(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    _words(arguments, 1, "elenco mcp")
+    if arguments.json:
+        for entry in servers.values():
+            print(json.dumps({"name": entry.name, "type": entry.transport, "at": entry.place, "how": entry.reached}))
+        return 0
+    if not servers:
+        print("no MCP server is named here: mcpServers in elenco.yaml, .mcp.json or the user's config.yaml name them")
+        return 0
+    used = _used_by(Path(arguments.workspace or "."))
+    rows = [
+        (
+            one_line(entry.name, 30),
+            "disabled" if entry.disabled else entry.transport,
+            ", ".join(used.get(entry.name, ())) or "-",
+            one_line(entry.place, 60),
+            one_line(entry.reached, 90),
+        )
+        for entry in servers.values()
+    ]
+    print(columns([("SERVER", "TYPE", "AGENTS", "NAMED IN", "HOW"), *rows], last_width=90))
+    print("its tools: elenco mcp tools NAME   an agent gets them by `mcps: [NAME]` in its file", file=sys.stderr)
+    return 0
+
+
+def _used_by(workspace: Path) -> Mapping[str, list[str]]:
+    from runtime.cast import find
+
+    used: dict[str, list[str]] = {}
+    for member in find(workspace).members.values():
+        for name in member.definition.mcps if member.definition is not None else ():
+            used.setdefault(name, []).append(member.name)
+    return used
+
+
+def _tools(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    names = arguments.words[1:] or [name for name, entry in servers.items() if not entry.disabled]
+
+    async def show(fleet: Fleet) -> int:
+        await fleet.ready(names)
+        rows: list[tuple[str, ...]] = []
+        for name in names:
+            link = fleet.links[name]
+            if why := link.outage():
+                print(f"error: {visible(why)}", file=sys.stderr)
+            for tool, offer in zip(fleet.tools_of([name]), link.offers, strict=False):
+                if arguments.json:
+                    print(
+                        json.dumps(
+                            {
+                                "server": name,
+                                "tool": offer.name,
+                                "name": tool.name,
+                                "effects": tool.effects,
+                                "description": offer.description,
+                                "parameters": offer.parameters,
+                            }
+                        )
+                    )
+                rows.append((tool.name, tool.effects, one_line(offer.description.strip().split("\n", 1)[0], 200)))
+        if rows and not arguments.json:
+            print(columns([("TOOL", "EFFECTS", "WHAT IT DOES"), *rows], last_width=100))
+        return int(any(fleet.links[name].outage() for name in names))
+
+    return _with(arguments, {name: _entry(servers, name) for name in names}, show)
+
+
+def _test(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    entry = _entry(servers, _words(arguments, 2, "elenco mcp test NAME")[1])
+
+    async def show(fleet: Fleet) -> int:
+        import trio
+
+        started = trio.current_time()
+        link = await _reached(fleet, entry.name)
+        client = link.client()
+        about = client.server_info
+        found = {
+            "server": entry.name,
+            "is": f"{about.name} {about.version}" if about is not None else "",
+            "protocol": client.protocol_version,
+            "tools": [offer.name for offer in link.offers],
+            "seconds": round(trio.current_time() - started, 3),
+        }
+        if arguments.json:
+            print(json.dumps(found))
+        else:
+            what = f" {visible(str(found['is']))}," if found["is"] else ""
+            names = ", ".join(offer.name for offer in link.offers)
+            tools = f"{len(link.offers)} tools: {visible(names)}" if names else "no tools"
+            print(f"{entry.name}:{what} protocol {found['protocol']}, {found['seconds']:.1f} s, {tools}")
+        return 0
+
+    return _with(arguments, {entry.name: entry}, show)
+
+
+def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    usage = 'elenco mcp call NAME TOOL \'{"key": "value"}\''
+    _, name, tool, *rest = _words(arguments, 4 if len(arguments.words) > 3 else 3, usage)
+    entry = _entry(servers, name)
+    given = _json_object(rest[0] if rest else "{}", usage)
+
+    async def show(fleet: Fleet) -> int:
+        from runtime.messages import ToolCall
+        from runtime.policy.paths import Workspace
+        from runtime.tools import ToolBox, ToolContext
+
+        link = await _reached(fleet, name)
+        tools = {offer.name: each for offer, each in zip(link.offers, fleet.tools_of([name]), strict=False)}
+        found = tools.get(tool) or next((each for each in tools.values() if each.name == tool), None)
+        if found is None:
+            raise UsageError(f"{name} has no tool '{tool}'{did_you_mean(tool, tools)}  (elenco mcp tools {name})")
+        workspace = Workspace(Path(arguments.workspace or "."))
+        try:
+            call = ToolCall("c1", found.name, given)
+            result = await ToolBox([found]).run(call, ToolContext(workspace, "c1", output=_tell))
+        finally:
+            workspace.close()
+        if arguments.json:
+            print(json.dumps({"result": result.content, "is_error": result.is_error, "images": len(result.images)}))
+        else:
+            print(visible(result.content))
+            for image in result.images:
+                print(f"[an image of type {image.media_type}]")
+        return int(result.is_error)
+
+    return _with(arguments, {name: entry}, show)
+
+
+def _tell(text: str) -> None:
+    print(visible(text.rstrip()), file=sys.stderr)
+
+
+def _json_object(written: str, usage: str) -> dict[str, Any]:
+    try:
+        given: Any = json.loads(written)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the arguments are no JSON: {error}: {usage}") from None
+    if not isinstance(given, dict):
+        raise UsageError(f"the arguments must be one JSON object: {usage}")
+    return cast("dict[str, Any]", given)
+
+
+ACTIONS: Mapping[str, Action] = {"list": _list, "tools": _tools, "test": _test, "call": _call}
+
+
+def _words(arguments: argparse.Namespace, count: int, usage: str) -> list[str]:
+    words: list[str] = arguments.words
+    if len(words) > count or (len(words) < count and count > 1):
+        raise UsageError(f"write {usage}")
+    return words
+
+
+def _entry(servers: Mapping[str, Entry], name: str) -> Entry:
+    entry = servers.get(name)
+    if entry is None:
+        raise UsageError(f"no MCP server is called '{one_line(name, 40)}'{did_you_mean(name, servers)}  (elenco mcp)")
+    return entry
+
+
+async def _reached(fleet: Fleet, name: str) -> Link:
+    """The link of a server that is there. Raises ElencoError."""
+    await fleet.ready([name])
+    link = fleet.links[name]
+    if why := link.outage():
+        raise ElencoError(why)
+    return link
+
+
+def _with(arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Callable[[Fleet], Awaitable[int]]) -> int:
+    """Do some work with servers at hand, outside of any run."""
+    import trio
+
+    folder = os.path.realpath(arguments.workspace or ".")
+
+    async def main() -> int:
+        async with opened(folder, servers) as fleet:
+            return await work(fleet)
+
+    try:
+        return trio.run(main)
+    except BaseExceptionGroup as group:
+        from runtime.errors import first_of
+
+        if (error := first_of(group, ElencoError)) is not None:
+            raise error from None
+        raise
+
+
+@asynccontextmanager
+async def opened(folder: str, servers: Mapping[str, Entry]) -> AsyncGenerator[Fleet]:
+    """A fleet of its own for one command."""
+    from runtime.events import Event, Warned
+    from runtime.mcps.fleet import Fleet
+    from runtime.mcps.session import Surroundings
+    from runtime.reaper import open_reaper
+
+    def told(event: Event) -> None:
+        if isinstance(event, Warned):
+            print(visible(event.text), file=sys.stderr)
+
+    async with open_reaper() as reaper:
+        fleet = Fleet(servers, Surroundings(reaper, folder), told, reserved=reserved())
+        async with fleet.open():
+            yield fleet
+
+
+def reserved() -> frozenset[str]:
+    """The names of built-in tools, which tools of servers do not take."""
+    from runtime.known import TOOL_NAMES
+
+    return frozenset((*TOOL_NAMES, "read_result", "await_agent", "use_skill"))
