@@ -30,6 +30,7 @@ from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
 from .journal.state import RunState
+from .journal.veiled import VeiledJournal
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
 from .mcps.entry import Entry
@@ -40,6 +41,7 @@ from .model import Provider
 from .models import Models
 from .outline import Outline, outline, refuse_faulty
 from .outline import RunOptions as RunOptions
+from .plugins import plugins
 from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
@@ -51,6 +53,7 @@ from .run import Run, RunSettings
 from .sandbox.box import Sandbox
 from .sandbox.places import own_folders
 from .sandbox.walls import Walls
+from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
@@ -76,6 +79,7 @@ class Plan:
     trusted: bool = False
     notice: str = ""
     hooks: tuple[Hook, ...] = ()
+    left_out: tuple[str, ...] = ()
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -89,7 +93,8 @@ def plan(
 
     `seen` is the first look at the same options, where the caller has had one.
     """
-    given = dict(providers or {})
+    added = plugins()
+    given = {**added.providers, **(providers or {})}
     seen = seen or outline(options, given)
     here, own = seen.here, seen.user
     models = Models(
@@ -97,14 +102,16 @@ def plan(
         {**own.providers, **here.providers},
         {**models_from(own.models, own.path), **models_from(here.models, here.path)},
         given=given,
+        addresses=[search.base_url for search in (here.search, own.search) if search is not None],
     )
+    options = attrs.evolve(options, task=Veil(models.secrets).text(options.task))
     limits = tightest(
         options.limits,
         limits_of(seen.root),
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, tools))}
+    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
     for member in seen.members:
         if not set(member.tools) <= set(known):
             refuse_faulty(seen.cast, member, tools=known)
@@ -135,10 +142,11 @@ def plan(
         workspace,
         humans,
         walls=seen.walls,
-        shelf=seen.shelf,
+        shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
-        hooks=(*own.hooks, *here.hooks),
+        hooks=(*own.hooks, *added.hooks, *here.hooks),
+        left_out=tuple(map(str, added.broken)),
         servers={
             name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
         },
@@ -269,6 +277,9 @@ async def open_run(
     if resumption is not None and journal.last_seq != resumption.state.seq:
         ready.workspace.close()
         raise JournalError(f"run {id} has gone on in another process meanwhile: try again")
+    veil = Veil(ready.models.secrets)
+    if veil:
+        journal = VeiledJournal(journal, veil)
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
@@ -302,6 +313,7 @@ async def open_run(
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        veil=veil,
         shelf=ready.shelf,
         trusted=ready.trusted,
         state=state,
@@ -335,8 +347,8 @@ async def open_run(
             f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
         )
         run.append(Warned(text=text))
-    if ready.notice:
-        run.append(Warned(text=ready.notice))
+    for text in (*([ready.notice] if ready.notice else []), *ready.left_out):
+        run.append(Warned(text=text))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:

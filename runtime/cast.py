@@ -121,7 +121,8 @@ def _foreign(folder: Path, shown: str, style: Style) -> Iterator[Member]:
     """The agent files of another runtime, those in folders below as well."""
     if not folder.is_dir():
         return
-    from .foreign import load_foreign, settled
+    from .foreign.models import settled
+    from .foreign.read import load_foreign
 
     for path in sorted(path for path in folder.rglob("*.md") if path.is_file()):
         below = path.relative_to(folder)

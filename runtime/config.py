@@ -149,10 +149,12 @@ def _search(value: Value) -> SearchConfig:
 
 
 def _http_url(value: Value) -> str:
-    url = text(value)
-    scheme, mark, rest = url.partition("://")
-    if scheme not in ("http", "https") or not mark or not rest.strip("/"):
-        raise Wrong("must be a URL that begins with http:// or https://", value)
+    from .known import unusable
+
+    url = text(value).strip()
+    if why := unusable(url):
+        fault = value.fault(f"must be a URL that begins with http:// or https://: {why}")
+        raise Wrong("", faults=[attrs.evolve(fault, source="") if "@" in url else fault])  # a password is not shown
     return url.rstrip("/")
 
 
@@ -196,7 +198,7 @@ def _providers(value: Value) -> Mapping[str, ProviderConfig]:
         fields = Fields[Any](entry, ("base_url", "wire", "key_env", "timeouts"), [])
         if "base_url" not in fields and not fields.faults and key.plain() not in KNOWN:
             raise Wrong(f"{key.plain()} needs a base_url", entry)
-        base_url = fields.take("base_url", text)
+        base_url = fields.take("base_url", _http_url)
         config = ProviderConfig(
             base_url,
             fields.take("wire", one_of(*WIRES), "openai-chat" if base_url else None),

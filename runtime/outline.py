@@ -16,13 +16,12 @@ from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
-from .known import ModelFlags, check_name, default_model
+from .known import BUILT_IN, KNOWN, ModelFlags, check_name, default_model
 from .mcps.entry import Entry
 from .mcps.settings import servers_of
+from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
-from .skills.hired import explained
-from .skills.places import Shelf, find_skills
 from .trust import counting
 from .vetting import vet_agent
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from .limits.limits import Limits
     from .messages import JsonObject
     from .policy.decision import Mode, Network, Sandbox
+    from .skills.places import Shelf
 
 
 _NO_RULES = definitions.Permissions()
@@ -114,7 +114,7 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
-    shelf: Shelf = Shelf()
+    shelf: Shelf | None = None
     notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
@@ -142,7 +142,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     known = set(given)
 
     def check(name: str, where: str) -> None:
-        if name.partition("/")[0] not in known:
+        provider = name.partition("/")[0]
+        if provider not in known and not _is_plugins(provider, providers):
             check_name(name, options.model, providers, os.environ, where)
 
     shelf = _shelf(options.workspace, cast, options.agent)
@@ -176,6 +177,11 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     )
 
 
+def _is_plugins(provider: str, configured: Mapping[str, object]) -> bool:
+    """Whether a plugin brings the provider; nobody is asked about those known without."""
+    return provider not in KNOWN and provider not in (*BUILT_IN, *configured) and provider in plugins().providers
+
+
 def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
     """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
     if not any(member.mcps for member in members):
@@ -183,18 +189,20 @@ def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Defi
     return servers_of(workspace, here, user).entries
 
 
-def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf:
-    """The skills there are, if the agent or anybody it may reach names some. Blocks."""
+def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf | None:
+    """The skills there are, None where neither the agent nor anybody it may reach names some. Blocks."""
     waiting, seen = [name], set[str]()
     while waiting:
         member = cast.members.get(waiting.pop())
         if member is None or member.definition is None or member.name in seen:
             continue
         if member.definition.skills:
+            from .skills.places import find_skills
+
             return find_skills(workspace)
         seen.add(member.name)
         waiting += member.definition.subagents
-    return Shelf()
+    return None
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -220,6 +228,8 @@ def refuse_faulty(
     Raises DefinitionError with every fault and its place.
     """
     skills = definition.skills if shelf is not None and definition.skills != "all" else ()
+    if tools is not None and not {*(tools := tuple(tools))}.issuperset(definition.tools):
+        tools = (*tools, *(tool.name for tool in plugins().tools))
     names = (
         *definition.subagents,
         *(definition.tools if tools is not None else ()),
@@ -239,8 +249,12 @@ def refuse_faulty(
         skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
+    if faults and shelf is not None:
+        from .skills.hired import explained
+
+        faults = explained(faults, shelf)
     if faults:
-        raise DefinitionError(explained(faults, shelf) if shelf is not None else faults)
+        raise DefinitionError(faults)
 
 
 def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:

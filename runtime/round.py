@@ -182,8 +182,8 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        ctx = _context(me, call, subject)
-        result = await me.toolbox.run(runnable, ctx, me.hooks)
+        hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
+        result = await me.toolbox.run(runnable, _context(me, call, subject), hooks)
     await _review(me, work, ready, result, trio.current_time() - started)
 
 
@@ -198,7 +198,7 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
         finally:
             if not seen and not me.run.suspending:
                 _finish(me, work, me.user_hooks.cut_off(result), seconds)
-    result = _fitting(me, work, result)
+    result = _fitting(me, work, _veiled(me, result))
     await me.run.results.save(result.call_id)
     _finish(me, work, result, seconds)
 
@@ -206,7 +206,21 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
 def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
     """What a call is given, within the bounds of what was decided."""
     context = me.skills.opened(tool_context(me, call))
-    return attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    context = attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    if not me.run.veil:
+        return context
+    pieces, show = me.run.veil.stream(), context.output
+
+    def output(text: str) -> None:
+        show(pieces.feed(text))
+
+    return attrs.evolve(context, output=output)
+
+
+def _veiled(me: Agent, result: ToolResult) -> ToolResult:
+    """The result without secrets, whoever wrote it: a tool, a hook, a human."""
+    text = me.run.veil.text(result.content)
+    return result if text == result.content else attrs.evolve(result, content=text)
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -392,7 +406,7 @@ def _weight(result: ToolResult) -> int:
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
-    result = _fitting(me, work, result)
+    result = _fitting(me, work, _veiled(me, result))
     work.results[result.call_id] = result
     work.used += _weight(result)
     work.seconds[result.call_id] = seconds

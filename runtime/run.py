@@ -32,6 +32,7 @@ from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
 from .sandbox.box import Sandbox
+from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
@@ -86,6 +87,7 @@ class Run:
     sandbox: Sandbox = attrs.field(init=False)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    veil: Veil = attrs.Factory(Veil)
     shelf: Shelf = Shelf()
     trusted: bool = False
     state: Path | None = None

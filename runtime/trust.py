@@ -29,7 +29,7 @@ from .policy.trust import (
     switches_of_servers,
     switches_of_skill,
 )
-from .skills.places import places, shelve
+from .shipped import SKILL_PLACES
 
 SETTINGS = "elenco.yaml"
 SERVERS = ".mcp.json"
@@ -79,9 +79,12 @@ def _switches(workspace: Path, here: Config, cast: Cast) -> Iterator[Switch]:
     for member in cast.members.values():
         if member.origin == "workspace" and member.definition is not None:
             yield from switches_of_agent(member.definition, member.shown)
-    for entry in shelve(places(workspace, None, None, with_shipped=False)).skills.values():
-        if entry.skill is not None:
-            yield from switches_of_skill(entry.skill, entry.shown)
+    if any((workspace / place).is_dir() for place in SKILL_PLACES):
+        from .skills.places import places, shelve
+
+        for entry in shelve(places(workspace, None, None, with_shipped=False)).skills.values():
+            if entry.skill is not None:
+                yield from switches_of_skill(entry.skill, entry.shown)
 
 
 def _shared_servers(path: Path) -> Mapping[str, Any]:

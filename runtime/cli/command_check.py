@@ -16,11 +16,13 @@ from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
 from runtime.definitions import Definition, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
-from runtime.foreign import read_foreign, settled
+from runtime.foreign.models import settled
+from runtime.foreign.read import read_foreign
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
 from runtime.mcps.settings import JSON_FILE
+from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
 from runtime.vetting import ring_of, vet_agent, vet_config
@@ -100,7 +102,7 @@ class _Look:
         self.understood: list[str] = []
         from runtime.tools.registry import built_in
 
-        self._tools = [tool.name for tool in built_in()]
+        self._tools = [tool.name for tool in (*built_in(), *plugins().tools)]
         self._providers: dict[str, ProviderConfig] = {}
         self._servers: set[str] = set()
         user = settings.user_folder()

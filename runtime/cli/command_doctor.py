@@ -19,6 +19,7 @@ from runtime.known import DEFAULT_ORDER, KNOWN, OFFLINE, ModelFlags, default_mod
 from runtime.mcps.entry import Unset
 from runtime.mcps.settings import servers_of
 from runtime.outline import settings_of
+from runtime.plugins import plugins
 
 from .screen import can_redraw
 from .version import VERSION
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         ("State", list(_state(arguments.state))),
         ("Model", list(_model(Path(arguments.workspace or ".")))),
         ("MCP", list(_servers(Path(arguments.workspace or ".")))),
+        ("Plugins", list(_plugins())),
         ("Terminal", list(_terminal())),
         ("Confinement", list(_confinement())),
         ("Commands", list(_commands(Path(arguments.workspace or ".")))),
@@ -131,6 +133,23 @@ def _servers(workspace: Path) -> Iterator[Finding]:
                 "✓",
                 f"{entry.name}: {'the program is there' if command else entry.reached} (elenco mcp test {entry.name})",
             )
+
+
+def _plugins() -> Iterator[Finding]:
+    found = plugins()
+    if not (found.loaded or found.broken):
+        yield " ", "none installed"
+    for plugin in found.loaded:
+        counts = (
+            ("tools", [tool.name for tool in plugin.tools]),
+            ("providers", list(plugin.providers)),
+            ("commands", [command.name for command in plugin.commands]),
+            ("hooks at", list(dict.fromkeys(hook.moment.name for hook in plugin.hooks))),
+        )
+        parts = "; ".join(f"{word} {', '.join(names)}" for word, names in counts if names)
+        yield "✓", f"{plugin.name} ({plugin.package}): {parts or 'adds nothing'}"
+    for broken in found.broken:
+        yield "⚠", str(broken)
 
 
 def _terminal() -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from runtime.errors import ElencoError, UsageError, did_you_mean
 from runtime.mcps.entry import Entry
-from runtime.mcps.settings import servers_of
+from runtime.mcps.settings import JSON_FILE, servers_of
 from runtime.outline import settings_of
 
 from .table import columns
@@ -22,6 +22,8 @@ from .visible import one_line, visible
 if TYPE_CHECKING:
     from runtime.mcps.fleet import Fleet
     from runtime.mcps.link import Link
+
+SETTINGS = "elenco.yaml"
 
 Action: TypeAlias = Callable[[argparse.Namespace, Mapping[str, Entry]], int]
 
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not workspace.is_dir():
         raise UsageError(f"the workspace {workspace} is no folder")
     servers = servers_of(workspace, *settings_of(workspace))
-    for fault in servers.warnings:
+    for fault in servers.warnings if word == "list" else ():
         print(fault, file=sys.stderr)
     return action(arguments, servers.entries)
 
@@ -214,6 +216,7 @@ def _with(arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Cal
     """Do some work with servers at hand, outside of any run."""
     import trio
 
+    _check_trust(Path(arguments.workspace or "."), servers)
     folder = os.path.realpath(arguments.workspace or ".")
 
     async def main() -> int:
@@ -228,6 +231,18 @@ def _with(arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Cal
         if (error := first_of(group, ElencoError)) is not None:
             raise error from None
         raise
+
+
+def _check_trust(workspace: Path, servers: Mapping[str, Entry]) -> None:
+    """Raises UsageError where the workspace names a server and nobody has said that it counts."""
+    from runtime.trust import is_trusted
+
+    named = [entry for entry in servers.values() if entry.path in (SETTINGS, JSON_FILE)]
+    if named and not is_trusted(workspace):
+        names = ", ".join(entry.name for entry in named)
+        raise UsageError(
+            f"{names} would be started as {named[0].path} says, which you do not trust yet  (elenco trust)"
+        )
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runtime.known import OFFLINE, ModelFlags
 from runtime.outline import RunOptions, outline, refuse_faulty
+from runtime.plugins import plugins
 
 from .table import columns
 from .visible import one_line
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     from .granted import below, data_of, granted_to, rows_of
 
     root, cast = seen.root, seen.cast
-    refuse_faulty(cast, root, tools=[tool.name for tool in built_in()])
+    refuse_faulty(cast, root, tools=[tool.name for tool in (*built_in(), *plugins().tools)])
     chains = [(root,), *below(root, cast)]
     told = [(chain, list(granted_to(chain[-1], cast, seen.rules, options, chain[:-1]))) for chain in chains]
     if arguments.json:
@@ -64,7 +65,7 @@ def _all(as_json: bool) -> int:
 
     from .granted import sample, verb
 
-    tools = built_in()
+    tools = (*built_in(), *plugins().tools)
     if as_json:
         for tool in tools:
             print(json.dumps({"name": tool.name, "effects": tool.effects, "description": tool.description}))

@@ -16,8 +16,8 @@ from runtime.definitions import KEYS, Definition, OutputRules, Style
 from runtime.definitions import Permissions as Written
 from runtime.definitions import read as read_native
 from runtime.errors import DefinitionError, Fault, UsageError, did_you_mean
-from runtime.foreign import STYLES, read_foreign
 from runtime.foreign.names import SHORT
+from runtime.foreign.read import STYLES, read_foreign
 from runtime.frontmatter import Fields, Source, parse, split
 from runtime.handwritten import read_bytes
 from runtime.known import TOOL_NAMES

@@ -13,6 +13,7 @@ from runtime.definitions import Definition
 from runtime.errors import DefinitionError, Fault
 from runtime.outline import RunOptions
 from runtime.permits import judge_shell
+from runtime.plugins import plugins
 from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
 from runtime.policy.subjects import (
@@ -96,7 +97,7 @@ def below(root: Definition, cast: Cast) -> Iterator[tuple[Definition, ...]]:
 
 
 def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
-    known = {tool.name: tool for tool in built_in()}
+    known = {tool.name: tool for tool in (*built_in(), *plugins().tools)}
     for name in dict.fromkeys(definition.tools):
         tool = known[name]
         yield name, tool.effects, sample(tool)

@@ -7,7 +7,7 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
 
@@ -15,6 +15,9 @@ from .visible import one_line
 
 SANDBOXES = ("read-only", "workspace-write", "unsandboxed")
 NETWORKS = ("none", "tools", "all")
+if TYPE_CHECKING:
+    from runtime.plugins import PluginCommand
+
 WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
 
@@ -29,7 +32,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY   serve-mcp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -243,6 +246,20 @@ def _mcp(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
 
 
+def _serve_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="which agents (default: all)")
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="streamable HTTP on 127.0.0.1 instead of the pipes; 0: any"
+    )
+    parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
+    limit_flags(parser.add_argument_group("limits of each run"))
+    parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="allow what the rule names")
+    parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
@@ -348,6 +365,12 @@ COMMANDS: dict[str, Spec] = {
         "List the MCP servers that are named here, look at their tools, call one by hand.",
         'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
     ),
+    "serve-mcp": (
+        _serve_mcp,
+        "Offer agents as MCP tools, one for each: over the pipes, or over HTTP on this machine.",
+        "elenco serve-mcp\nelenco serve-mcp researcher reviewer --workspace ~/notes --max-steps 30\n"
+        "elenco serve-mcp --port 8765",
+    ),
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
@@ -409,6 +432,8 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     spec = COMMANDS.get(name)
     if spec is None:
         what = "flag" if name.startswith("-") else "command"
+        if not name.startswith("-") and (added := _added(name)) is not None:
+            return (lambda _: added.run(words[1:]) or 0), argparse.Namespace()
         if " " in name:
             raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
         raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
@@ -429,6 +454,13 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     return _module("steer" if name in STEERING else name), found
 
 
+def _added(name: str) -> PluginCommand | None:
+    """A plugin's command; nobody pays for the look but who types a word that is none of ours."""
+    from runtime.plugins import plugins
+
+    return plugins().commands.get(name)
+
+
 def _too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
     flag = next((word for word in rest if word.startswith("-")), None)
     if flag is None:
@@ -445,5 +477,6 @@ def _help(arguments: argparse.Namespace) -> int:
 
 
 def _module(name: str) -> Command:
-    command: Command = importlib.import_module(f".command_{name}", __package__).run
+    module = name.replace("-", "_")
+    command: Command = importlib.import_module(f".command_{module}", __package__).run
     return command

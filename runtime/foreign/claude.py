@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from runtime.definitions import Caps, Definition, Permissions
@@ -61,7 +61,7 @@ def understand(taking: Taking, name: str, body: str, there: Collection[str]) -> 
         model=model or None,
         tools=tools,
         skills=_skills(taking, skills, fields),
-        mcps=_servers(taking),
+        mcps=_servers(taking, fields.get("tools", ())),
         subagents=subagents,
         caps=Caps(max_steps=steps),
         permissions=Permissions(deny=tuple(dict.fromkeys(deny))),
@@ -105,9 +105,11 @@ def _tools(
                 taking.warn(place, f"{token}: the tool is given, its calls ask as always")
         elif name in there:
             found.append(name)
+        elif name.startswith("mcp__"):
+            if _server(name) is None:
+                taking.warn(place, f"{name}: tools of a server come together; write mcp__SERVER for all of them")
         else:
-            near = "" if name.startswith("mcp__") else did_you_mean(name, CLAUDE)
-            taking.warn(place, f"there is no tool here for {name}{near}")
+            taking.warn(place, f"there is no tool here for {name}{did_you_mean(name, CLAUDE)}")
     return tuple(dict.fromkeys(found)), tuple(dict.fromkeys(subagents)), skills
 
 
@@ -156,17 +158,25 @@ def _skills(taking: Taking, every: bool, fields: dict[str, Any]) -> tuple[str, .
     return "all" if every else tokens or ()
 
 
-def _servers(taking: Taking) -> tuple[str, ...]:
+def _server(token: str) -> str | None:
+    """The server of `mcp__NAME` or `mcp__NAME__*`; None for one tool of a server."""
+    name, _, tool = token.removeprefix("mcp__").partition("__")
+    return name if name and tool in ("", "*") else None
+
+
+def _servers(taking: Taking, tokens: Iterable[str]) -> tuple[str, ...]:
+    """The MCP servers it may use: those of its list of tools, and those it names."""
+    found = (_server(name) for name, _ in map(name_and_pattern, tokens) if name.startswith("mcp__"))
+    names = [name for name in found if name is not None]
     place = taking.place("mcpServers")
     if place is None or place.plain() is None:
-        return ()
-    names: list[str] = []
+        return tuple(dict.fromkeys(names))
     for entry in _entries(place):
         if isinstance(entry.plain(), str):
             names.append(entry.plain())
         else:
             taking.warn(entry, "a server described here is not started; put it under mcpServers in elenco.yaml")
-    return tuple(names)
+    return tuple(dict.fromkeys(names))
 
 
 def _entries(place: Value) -> list[Value]:

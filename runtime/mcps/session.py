@@ -49,7 +49,7 @@ async def connected(entry: Entry, around: Surroundings, witness: Witness, answer
     """
     from mcp import Client
 
-    _quieten()
+    quieten()
     try:
         resolved = entry.resolved(os.environ)
     except Unset as unset:
@@ -163,7 +163,7 @@ def _us() -> Any:
     return types.Implementation(name="elenco", version=VERSION)
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """What the SDK logs is told by events and results; its tracebacks are for nobody."""
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)

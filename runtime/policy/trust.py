@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
@@ -22,7 +23,9 @@ from runtime.config import Config, ProviderConfig
 from runtime.definitions import Definition, Permissions
 from runtime.frontmatter import Wrong
 from runtime.hooks.settings import Hook, hooks
-from runtime.skills.document import Skill
+
+if TYPE_CHECKING:
+    from runtime.skills.document import Skill
 
 Kind: TypeAlias = Literal["allow rule", "hook", "MCP server", "Python", "key"]
 
@@ -108,7 +111,9 @@ def switches_of_agent(definition: Definition, file: str) -> Iterator[Switch]:
 def switches_of_skill(skill: Skill, file: str) -> Iterator[Switch]:
     """What a skill of the workspace would switch on once it is loaded."""
     for tool in skill.allowed or ():
-        yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file)
+        words = re.findall(r"[^\s(),:*]+", tool)
+        uses = (*words, *(f"{file.rpartition('/')[0]}/{word}" for word in words))
+        yield Switch("allow rule", f"{tool}, while the skill {skill.name} is in use", file, uses)
     if skill.hooks is not None:
         with suppress(Wrong):
             yield from _hooks(hooks(skill.hooks), file)

@@ -15,10 +15,12 @@ import attrs
 import yaml
 
 from runtime.errors import DefinitionError, Fault, nearest
-from runtime.foreign.rules import TokenError, split_tools
+from runtime.foreign.rules import TokenError, allow_rules, split_tools
 from runtime.frontmatter import Source, Value, Wrong, kind
 from runtime.hooks.settings import hooks as read_hooks
+from runtime.known import TOOL_NAMES
 from runtime.leniency import Remark, front, parse_leniently
+from runtime.policy.rules import FAMILIES
 
 Level: TypeAlias = Literal["fault", "deviation", "warning", "remark"]
 Allowed: TypeAlias = tuple[str, ...]
@@ -39,6 +41,7 @@ ELSEWHERE = frozenset(
 )
 """Keys of other runtimes: no slip, and told only by `elenco check`."""
 
+_APPROVABLE = frozenset((*TOOL_NAMES, *FAMILIES))
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _JOINER = "\u200d"
 """What joins emoji to one; every other character without a shape makes a name look like another."""
@@ -290,10 +293,14 @@ class _Document:
             self._tell("fault", value, text)
             return ()
         try:
-            return tuple(token for entry in entries for token in split_tools(entry))
+            tokens = tuple(token for entry in entries for token in split_tools(entry))
         except TokenError as error:
             self._tell("fault", value, f"allowed-tools: {error}")
             return ()
+        for token in tokens:
+            if not any(rule.partition("(")[0] in _APPROVABLE for rule in allow_rules(token)):
+                self._tell("remark", value, f"allowed-tools: {_cut(token)} pre-approves nothing here")
+        return tokens
 
     def _optional(self, name: str) -> str:
         value = self._value(name)

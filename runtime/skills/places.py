@@ -16,7 +16,6 @@ from .document import Problem, Reading, Skill, read_document
 
 Origin: TypeAlias = Literal["workspace", "user", "shipped"]
 
-WORKSPACE_PLACES = ("skills", ".agents/skills", ".claude/skills", ".opencode/skills", ".opencode/skill")
 HOME_PLACES = (
     *(".config/elenco/skills", ".agents/skills", ".claude/skills", ".config/skills", ".config/agents/skills"),
     *(".config/opencode/skills", ".opencode/skills", ".codex/skills", ".copilot/skills", ".cursor/skills"),
@@ -76,7 +75,7 @@ class Shelf:
 
 def places(workspace: Path, user: Path | None, home: Path | None, *, with_shipped: bool = True) -> list[Place]:
     """The places in their order: the workspace's, the user's, the shipped ones."""
-    found = [Place(workspace / name, "workspace", name) for name in WORKSPACE_PLACES]
+    found = [Place(workspace / name, "workspace", name) for name in shipped.SKILL_PLACES]
     users = [user / "skills"] if user is not None else []
     users += [home / name for name in HOME_PLACES] if home is not None else []
     found += [Place(folder, "user", str(folder)) for folder in dict.fromkeys(users)]

@@ -61,6 +61,10 @@ def _no_wait(attempt: int) -> float:
     return 0.0
 
 
+def _as_it_is(text: str) -> str:
+    return text
+
+
 def _ignore(*_: object) -> None:
     pass
 
@@ -72,7 +76,7 @@ class RunHooks:
     `failed` gets the exception, with its traceback, that became an error result. `retried` gets the call, the number
     of the attempt that failed (from 0), the seconds until the next and the message. `backoff` gives those seconds.
     `keep` stores the full text of a result that is too long and answers with a handle for `read_result`.
-    `data` gets what a tool's Output carries for programs.
+    `data` gets what a tool's Output carries for programs. `veil` takes out of a result what must not be told.
     """
 
     failed: Callable[[ToolCall, Exception], None] = _ignore
@@ -80,6 +84,7 @@ class RunHooks:
     backoff: Callable[[int], float] = _no_wait
     keep: Callable[[str, str], str | None] = _never_kept
     data: Callable[[ToolCall, JsonObject], None] = _ignore
+    veil: Callable[[str], str] = _as_it_is
 
 
 NO_HOOKS = RunHooks()
@@ -244,7 +249,7 @@ class ToolBox:
         return await _in_thread(work, self._threads)
 
     def _fitting(self, tool: Tool, call: ToolCall, text: str, hooks: RunHooks) -> str:
-        text = _encodable(text)
+        text = hooks.veil(_encodable(text))
         if len(text) <= tool.max_result_chars:
             return text or "(no output)"
         return shorten(text, tool.max_result_chars, hooks.keep(call.id, text))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from runtime.cast import find
 from runtime.definitions import Definition, Style
 from runtime.errors import DefinitionError
-from runtime.foreign import read_foreign, settled
+from runtime.foreign.models import settled
 from runtime.foreign.names import EDITORS, WRITERS
+from runtime.foreign.read import read_foreign
 from runtime.known import TOOL_NAMES
 
 
@@ -34,7 +35,15 @@ def test_tools_are_ours_that_do_the_same() -> None:
     """A file's tools become ours that do the same; those that are not here are told."""
     definition = taken(CLAUDE + "tools: Read, Grep, LS, WebFetch, FancyNewTool, mcp__x__y\n")
     assert ("read_file", "search_text", "list_files", "fetch_url") == definition.tools
-    assert ["there is no tool here for FancyNewTool", "there is no tool here for mcp__x__y"] == warnings(definition)
+    one = "mcp__x__y: tools of a server come together; write mcp__SERVER for all of them"
+    assert ["there is no tool here for FancyNewTool", one] == warnings(definition)
+
+
+def test_the_servers_of_a_list_of_tools_are_its_servers() -> None:
+    """A server whose tools a list names as a whole is one of the agent's servers, and so is one it names apart."""
+    definition = taken(CLAUDE + "tools: Read, mcp__github, mcp__time__*\nmcpServers: [files, {x: {command: y}}]\n")
+    assert ("github", "time", "files") == definition.mcps
+    assert ["a server described here is not started; put it under mcpServers in elenco.yaml"] == warnings(definition)
 
 
 def test_no_key_means_every_tool_and_a_ban_takes_all_that_do_such_a_thing() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.config import ProviderConfig
 from runtime.config import read as read_config
 from runtime.definitions import read as read_agent
 from runtime.policy.trust import (
@@ -94,8 +95,7 @@ def test_without_trust_only_what_narrows_is_left() -> None:
 )
 def test_a_key_goes_away_where_the_server_is_not_this_machine(url: str, away: bool) -> None:
     """A key goes away where the server is not this machine, however its address is dressed."""
-    provider = read_config(f'providers: {{lab: {{base_url: "{url}"}}}}\n', "c").providers["lab"]
-    assert away == sends_key_away(provider)
+    assert away == sends_key_away(ProviderConfig(url))
 
 
 def test_a_workspace_without_switches_needs_no_trust() -> None:

@@ -31,7 +31,7 @@ from runtime.report import Report
 from runtime.skills.active import ActiveSkills
 from runtime.skills.lessons import Lessons
 from runtime.skills.places import find_skills
-from runtime.trust import agree, survey
+from runtime.trust import agree, is_trusted, survey
 
 Write: TypeAlias = Callable[..., Path]
 
@@ -250,6 +250,19 @@ async def test_a_workspaces_skill_pre_approves_only_where_it_is_trusted(theatre:
     (theatre.workspace / "a.md").unlink()
     theatre.journal = MemoryJournal()
     assert (await theatre.run()) is None
+
+
+def test_trust_in_a_skill_is_trust_in_the_files_it_runs(theatre: Theatre, write_skill: Write) -> None:
+    """A script that a skill of the workspace may run without a question is part of what is trusted."""
+    files = {"scripts/run.py": "print(1)\n", "other.md": "x"}
+    folder = write_skill(theatre.workspace / "skills" / "one", allowed="Bash(python scripts/run.py:*)", files=files)
+    theatre.agent("[one]")
+    agree(survey(theatre.workspace))
+    assert is_trusted(theatre.workspace)
+    (folder / "other.md").write_text("y")
+    assert is_trusted(theatre.workspace)
+    (folder / "scripts" / "run.py").write_text("print(2)\n")
+    assert not is_trusted(theatre.workspace)
 
 
 async def test_a_link_out_of_the_workspace_brings_no_files_and_no_rules(theatre: Theatre, write_skill: Write) -> None:
