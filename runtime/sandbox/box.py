@@ -114,7 +114,9 @@ class Confined:
 
         Raises SandboxError where it cannot be walled in as it should be. A cancelled call leaves no process.
         """
-        if "\0" in command or len(command.encode(errors="surrogateescape")) > LONGEST:
+        # Halves of a pair that came apart are put together again; a half alone is no character.
+        command = command.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        if "\0" in command or len(command.encode()) > LONGEST:
             raise SandboxError(f"a command line has at most {LONGEST} bytes and no NUL: write a script and run that")
         offer = await self.sandbox.offer()
         if offer.bash is None:
