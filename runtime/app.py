@@ -284,7 +284,7 @@ async def open_run(
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
     root = ready.workspace.root
-    closed = await trio.to_thread.run_sync(closed_in, root, state)
+    closed = closed_in(root, state)
     walls = ready.walls
     ceiling = Ceiling(
         options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=root, closed=closed

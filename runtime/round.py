@@ -32,7 +32,7 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, ToolContext, rounds
+from .tools import Problem, RunHooks, Tool, ToolContext, rounds
 from .tools.results import fitting
 from .words import UNKNOWN
 from .workbench import tool_context
@@ -182,8 +182,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
-        result = await me.toolbox.run(runnable, _context(me, call, subject), hooks)
+        result = await me.toolbox.run(runnable, _context(me, call, subject), _hooks(me, tool))
     await _review(me, work, ready, result, trio.current_time() - started)
 
 
@@ -206,7 +205,12 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
 def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
     """What a call is given, within the bounds of what was decided."""
     context = me.skills.opened(tool_context(me, call))
-    context = attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    context = attrs.evolve(
+        context,
+        workspace=context.workspace.bounded(Bounds(subject, me.permits)),
+        sandbox=me.permits.boxes(me.run.sandbox),
+        jobs=me.jobs,
+    )
     if not me.run.veil:
         return context
     pieces, show = me.run.veil.stream(), context.output
@@ -215,6 +219,14 @@ def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
         show(pieces.feed(text))
 
     return attrs.evolve(context, output=output)
+
+
+def _hooks(me: Agent, tool: Tool) -> RunHooks:
+    """What the toolbox asks and tells of a call: a further attempt counts as one more call of a tool."""
+    hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
+    if not tool.retries:
+        return hooks
+    return attrs.evolve(hooks, may_retry=lambda: me.run.gate.ledger.tool_calls(me.path) is None)
 
 
 def _veiled(me: Agent, result: ToolResult) -> ToolResult:

@@ -34,8 +34,6 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
         may_fetch=agent.permits.may_fetch,
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
-        sandbox=agent.permits.boxes(run.sandbox),
-        jobs=agent.jobs,
     )
 
 

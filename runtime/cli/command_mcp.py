@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+import attrs
+
 from runtime.errors import ElencoError, UsageError, did_you_mean
 from runtime.mcps.entry import Entry
 from runtime.mcps.settings import JSON_FILE, servers_of
@@ -22,8 +24,11 @@ from .visible import one_line, visible
 if TYPE_CHECKING:
     from runtime.mcps.fleet import Fleet
     from runtime.mcps.link import Link
+    from runtime.mcps.sign_in import Browser
 
 SETTINGS = "elenco.yaml"
+PATIENCE = 330.0
+"""Seconds for a connection during which a person signs in."""
 
 Action: TypeAlias = Callable[[argparse.Namespace, Mapping[str, Entry]], int]
 
@@ -186,7 +191,83 @@ def _json_object(written: str, usage: str) -> dict[str, Any]:
     return cast("dict[str, Any]", given)
 
 
-ACTIONS: Mapping[str, Action] = {"list": _list, "tools": _tools, "test": _test, "call": _call}
+def _login(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    from runtime.journal.folder import open_state
+    from runtime.mcps.sign_in import forget
+
+    entry = _over_http(servers, _words(arguments, 2, "elenco mcp login NAME")[1])
+    state = open_state(arguments.state).path
+    forget(entry, state)
+    entry = attrs.evolve(entry, startup_timeout=PATIENCE)
+
+    async def show(fleet: Fleet) -> int:
+        await _reached(fleet, entry.name)
+        print(f"signed in to {entry.name}; runs use it from now on", file=sys.stderr)
+        return 0
+
+    async def browser(url: str) -> str | None:
+        import trio
+
+        await trio.lowlevel.checkpoint()
+        print(f"open this address to sign in to {entry.name}; it leads back here:\n{visible(url)}", file=sys.stderr)
+        return None
+
+    return _with(arguments, {entry.name: entry}, show, browser)
+
+
+def _logout(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    from runtime.journal.folder import open_state
+    from runtime.mcps.sign_in import forget
+
+    entry = _over_http(servers, _words(arguments, 2, "elenco mcp logout NAME")[1])
+    was = forget(entry, open_state(arguments.state).path)
+    print(f"{entry.name}: {'forgot the sign-in' if was else 'nobody was signed in'}", file=sys.stderr)
+    return 0
+
+
+def _conform(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    from .conform import Agreeable, calls_for, entry_for, visit
+
+    del servers
+    entry = entry_for(_words(arguments, 2, "elenco mcp conform URL")[1])
+
+    async def show(fleet: Fleet) -> int:
+        from runtime.policy.paths import Workspace
+        from runtime.tools import ToolContext, ToolError
+
+        workspace = Workspace(Path("."))
+        fleet.peer = lambda actor, call: Agreeable()
+        link = await _reached(fleet, entry.name)
+        offers = {offer.name: offer for offer in link.offers}
+        for name, given in calls_for(link.offers):
+            if name in offers:
+                try:
+                    output = await link.call(offers[name], given, ToolContext(workspace))
+                    print(f"{name}: {one_line(output.text, 200)}", file=sys.stderr)
+                except ToolError as error:
+                    print(f"{name}: {one_line(str(error), 200)}", file=sys.stderr)
+        workspace.close()
+        return 0
+
+    return _with(arguments, {entry.name: entry}, show, visit, kept=False)
+
+
+def _over_http(servers: Mapping[str, Entry], name: str) -> Entry:
+    entry = _entry(servers, name)
+    if entry.transport not in ("http", "sse"):
+        raise UsageError(f"{name} is reached over {entry.transport}: there is nothing to sign in to")
+    return entry
+
+
+ACTIONS: Mapping[str, Action] = {
+    "list": _list,
+    "tools": _tools,
+    "test": _test,
+    "call": _call,
+    "login": _login,
+    "logout": _logout,
+    "conform": _conform,
+}
 
 
 def _words(arguments: argparse.Namespace, count: int, usage: str) -> list[str]:
@@ -212,15 +293,27 @@ async def _reached(fleet: Fleet, name: str) -> Link:
     return link
 
 
-def _with(arguments: argparse.Namespace, servers: Mapping[str, Entry], work: Callable[[Fleet], Awaitable[int]]) -> int:
+def _with(
+    arguments: argparse.Namespace,
+    servers: Mapping[str, Entry],
+    work: Callable[[Fleet], Awaitable[int]],
+    browser: Browser | None = None,
+    *,
+    kept: bool = True,
+) -> int:
     """Do some work with servers at hand, outside of any run."""
     import trio
 
     _check_trust(Path(arguments.workspace or "."), servers)
     folder = os.path.realpath(arguments.workspace or ".")
+    state = None
+    if kept and any(entry.transport in ("http", "sse") for entry in servers.values()):
+        from runtime.journal.folder import open_state
+
+        state = open_state(arguments.state).path
 
     async def main() -> int:
-        async with opened(folder, servers) as fleet:
+        async with opened(folder, servers, state, browser) as fleet:
             return await work(fleet)
 
     try:
@@ -246,7 +339,9 @@ def _check_trust(workspace: Path, servers: Mapping[str, Entry]) -> None:
 
 
 @asynccontextmanager
-async def opened(folder: str, servers: Mapping[str, Entry]) -> AsyncGenerator[Fleet]:
+async def opened(
+    folder: str, servers: Mapping[str, Entry], state: Path | None, browser: Browser | None
+) -> AsyncGenerator[Fleet]:
     """A fleet of its own for one command."""
     from runtime.events import Event, Warned
     from runtime.mcps.fleet import Fleet
@@ -258,7 +353,7 @@ async def opened(folder: str, servers: Mapping[str, Entry]) -> AsyncGenerator[Fl
             print(visible(event.text), file=sys.stderr)
 
     async with open_reaper() as reaper:
-        fleet = Fleet(servers, Surroundings(reaper, folder), told, reserved=reserved())
+        fleet = Fleet(servers, Surroundings(reaper, folder, state, browser), told, reserved=reserved())
         async with fleet.open():
             yield fleet
 

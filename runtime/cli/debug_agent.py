@@ -16,6 +16,7 @@ from runtime.definitions import KEYS, Definition, OutputRules, Style
 from runtime.definitions import Permissions as Written
 from runtime.definitions import read as read_native
 from runtime.errors import DefinitionError, Fault, UsageError, did_you_mean
+from runtime.foreign.models import of_claude
 from runtime.foreign.names import SHORT
 from runtime.foreign.read import STYLES, read_foreign
 from runtime.frontmatter import Fields, Source, parse, split
@@ -141,7 +142,7 @@ def _read(path: Path, style: Style, around: Surroundings, *, alone: bool = False
 def _model_of(definition: Definition, around: Surroundings) -> tuple[Fault, ...]:
     """A warning where another runtime's file names a model that nobody here can be asked for."""
     model = definition.model
-    if model is None or (definition.style == "claude" and "/" not in model):
+    if model is None or (definition.style == "claude" and (model == "inherit" or of_claude(model) is not None)):
         return ()
     try:
         around.check_model(model)
@@ -225,6 +226,8 @@ def _decided(
         if parent is None:
             return {**found, "decision": "deny", "why": f"there is no usable agent {ask['parent']}"}
         ceiling = ceiling.narrowed(_rules(parent))
+    if definition.disabled:
+        return {**found, "decision": "deny", "why": "the agent is switched off"}
     names = {tool, subject.tool, *(short for short, name in SHORT.items() if name == subject.tool)}
     if style != "native" and names.isdisjoint(definition.tools):
         return {**found, "decision": "deny", "why": f"the agent is not given {tool}"}

@@ -32,7 +32,8 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY   serve-mcp
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Serve      serve-mcp   acp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -241,8 +242,8 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _mcp(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON]] [FLAGS]"
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call")
+    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME] [FLAGS]"
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call, login, logout")
     _workspace(parser)
 
 
@@ -258,6 +259,16 @@ def _serve_mcp(parser: argparse.ArgumentParser) -> None:
     limit_flags(parser.add_argument_group("limits of each run"))
     parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="allow what the rule names")
     parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+
+
+def _acp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
+    limit_flags(parser.add_argument_group("limits of each prompt"))
+    _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
 def _check(parser: argparse.ArgumentParser) -> None:
@@ -370,6 +381,11 @@ COMMANDS: dict[str, Spec] = {
         "Offer agents as MCP tools, one for each: over the pipes, or over HTTP on this machine.",
         "elenco serve-mcp\nelenco serve-mcp researcher reviewer --workspace ~/notes --max-steps 30\n"
         "elenco serve-mcp --port 8765",
+    ),
+    "acp": (
+        _acp,
+        "An agent for editors that speak the Agent Client Protocol; the editor starts it.",
+        "elenco acp\nelenco acp writer --model anthropic/claude-sonnet-5-5 --mode accept-edits",
     ),
     "check": (
         _check,

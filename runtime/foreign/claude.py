@@ -145,7 +145,7 @@ def _mode(taking: Taking) -> list[str]:
             return []
         case "plan":
             taking.warn(place, "permissionMode plan: nothing is written and no command run")
-            return ["write_file", "shell"]
+            return ["write_file", "shell", "start_job"]
         case _:
             taking.warn(place, f"permissionMode {mode} is not used: what asks goes on asking (--mode is yours to give)")
             return []

@@ -25,8 +25,7 @@ def settled(definition: Definition, environment: Mapping[str, str]) -> Definitio
         return definition
     if written == "inherit":
         return attrs.evolve(definition, model=None)
-    name = written.partition("[")[0]
-    full = name if "/" in name else _of_claude(name)
+    full = written if "/" in written else of_claude(written)
     if full is None:
         return _without(definition, f"the model '{written}' is not known here")
     known = KNOWN.get(full.partition("/")[0])
@@ -35,7 +34,9 @@ def settled(definition: Definition, environment: Mapping[str, str]) -> Definitio
     return attrs.evolve(definition, model=full)
 
 
-def _of_claude(name: str) -> str | None:
+def of_claude(name: str) -> str | None:
+    """The full name of a model that Claude Code calls so, None where there is none."""
+    name = name.partition("[")[0]
     model = ALIASES.get(name, name)
     return f"anthropic/{model}" if model.startswith("claude-") else None
 

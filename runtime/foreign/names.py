@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 Kind: TypeAlias = Literal[
-    "read", "write", "edit", "list", "grep", "glob", "shell", "fetch", "search", "todo", "ask", "task", "skill"
+    "read", "write", "edit", "list", "grep", "glob", "shell", "job", "fetch", "search", "todo", "ask", "task", "skill"
 ]
 
 
@@ -30,7 +30,8 @@ COUNTERPARTS: Mapping[Kind, Counterpart] = {
     "list": Counterpart(("list_files",), ("list_files",)),
     "grep": Counterpart(("search_text",), ("search_text", "search_passages")),
     "glob": Counterpart(("find_files",), ("find_files",)),
-    "shell": Counterpart(("shell",), ("shell",)),
+    "shell": Counterpart(("shell",), ("shell", "start_job", "job_output", "stop_job")),
+    "job": Counterpart(("start_job", "job_output", "stop_job"), ("start_job", "job_output", "stop_job")),
     "fetch": Counterpart(("fetch_url",), ("fetch_url",)),
     "search": Counterpart(("search_web",), ("search_web",)),
     "todo": Counterpart(("todo_write", "todo_read"), ("todo_write", "todo_read")),
@@ -50,6 +51,9 @@ CLAUDE: Mapping[str, Kind] = {
     "Grep": "grep",
     "Glob": "glob",
     "Bash": "shell",
+    "BashOutput": "job",
+    "KillBash": "job",
+    "KillShell": "job",
     "WebFetch": "fetch",
     "WebSearch": "search",
     "TodoWrite": "todo",

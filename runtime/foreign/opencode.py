@@ -10,7 +10,7 @@ import attrs
 
 from runtime.definitions import Caps, Definition, Permissions
 from runtime.errors import did_you_mean
-from runtime.frontmatter import Value, Wrong, kind, number
+from runtime.frontmatter import Value, Wrong, boolean, kind, number
 
 from .claude import EFFORTS
 from .names import COUNTERPARTS, EDITORS, OPENCODE, WRITERS, Kind, taken
@@ -57,9 +57,7 @@ def understand(taking: Taking, name: str, body: str, there: Collection[str]) -> 
         fields["max_steps"] = steps
     tools = _tools(taking, there)
     tools, rules, skills, subagents = _permitted(taking, tools, there)
-    disabled = any(
-        (place := taking.place(key)) is not None and place.plain() is True for key in ("disable", "disabled")
-    )
+    disabled = any(taking.fields.take(key, boolean, False) for key in ("disable", "disabled"))
     if disabled:
         taking.warn(taking.place("disable") or taking.place("disabled"), "switched off: it is offered to nobody")
     definition = Definition(
@@ -123,7 +121,7 @@ def _tools(taking: Taking, there: Collection[str]) -> tuple[str, ...]:
             taking.refuse(value, f"tools.{name}: expected true or false, found {kind(on)}")
             continue
         names = _meant(name, there)
-        if not names and name not in BEYOND and OPENCODE.get(name) not in ("skill", "task"):
+        if on and not names and name not in BEYOND and OPENCODE.get(name) not in ("skill", "task"):
             taking.warn(key, f"there is no tool here for {name}")
         for each in names:
             if on:
@@ -161,6 +159,8 @@ def _permitted(
         if OPENCODE.get(entry.action) is None and not set(entry.action) & set("*?") and entry.action not in BEYOND:
             if entry.action in there:
                 rules[entry.effect].append(entry.action)
+            elif near := did_you_mean(entry.action, OPENCODE):
+                taking.refuse(entry.place, f"unknown action '{entry.action}'{near}")
             else:
                 taking.warn(entry.place, f"there is no tool here for {entry.action}")
     for what in COUNTERPARTS:
@@ -172,12 +172,15 @@ def _permitted(
             continue
         if what == "task":
             subagents = _named(about)
-        base = next((entry.effect for entry in reversed(about) if entry.pattern is None), None)
+            for effect in ("ask", "deny"):
+                rules[effect] += [f"agent({name})" for name in _named(about, effect)]
+            gone |= set() if subagents or _base(about) != "deny" else set(taken(what, there))
+            continue
+        base = _base(about)
         narrow = [entry for entry in about if entry.pattern is not None]
         match base:
             case "deny":
                 gone |= set(_taken(what, there))
-                rules["deny"] += forbidding("task", None) if what == "task" else ()
                 for entry in narrow:
                     if entry.effect != "deny":
                         taking.warn(entry.place, f"{entry.action} is denied, so '{entry.pattern}' is denied as well")
@@ -218,8 +221,15 @@ def _skills(about: list[Entry]) -> tuple[str, ...] | Literal["all"]:
     return _named(about)
 
 
-def _named(about: list[Entry]) -> tuple[str, ...]:
-    named = [entry.pattern for entry in about if entry.pattern is not None and entry.effect != "deny"]
+def _base(about: list[Entry]) -> Effect | None:
+    """What the last entry about all of an action says."""
+    return next((entry.effect for entry in reversed(about) if entry.pattern is None), None)
+
+
+def _named(about: list[Entry], effect: Effect | None = None) -> tuple[str, ...]:
+    """The plain names among the patterns, those of one effect or those that are not denied."""
+    said = [entry for entry in about if (entry.effect == effect if effect is not None else entry.effect != "deny")]
+    named = [entry.pattern for entry in said if entry.pattern is not None]
     return tuple(name for name in named if name and not set(name) & set("*?"))
 
 

@@ -59,5 +59,5 @@ def read_foreign(content: str, shown: str, style: Style, name: str, there: Colle
     fields = {**taking.plain(), **fields}
     if taking.faults:
         raise DefinitionError(sorted(taking.faults, key=lambda fault: (fault.line, fault.column)))
-    warnings = tuple(sorted(taking.warnings, key=lambda fault: (fault.line, fault.column)))
+    warnings = tuple(sorted(dict.fromkeys(taking.warnings), key=lambda fault: (fault.line, fault.column)))
     return Foreign(attrs.evolve(definition, path=shown, style=style, instructions=True, warnings=warnings), fields)

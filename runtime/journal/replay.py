@@ -51,6 +51,7 @@ from runtime.events import (
     SkillLoaded,
     SteerReceived,
     ToolFinished,
+    ToolRetried,
     ToolStarted,
     Warned,
 )
@@ -358,6 +359,10 @@ def _permission_decided(state: RunState, actor: ActorState, event: PermissionDec
         call.verdict = event.verdict
 
 
+def _tool_retried(state: RunState, actor: ActorState, event: ToolRetried, record: Record) -> None:
+    actor.tool_calls += 1
+
+
 def _tool_started(state: RunState, actor: ActorState, event: ToolStarted, record: Record) -> None:
     call = actor.calls.get(event.call_id)
     if call is not None:
@@ -532,6 +537,7 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     ModelWithdrawn: _model_ended,
     PermissionDecided: _permission_decided,
     ToolStarted: _tool_started,
+    ToolRetried: _tool_retried,
     ToolFinished: _tool_finished,
     SteerReceived: _steer_received,
     NoteAdded: _note_added,

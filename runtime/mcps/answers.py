@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mcp import types
     from mcp.client.session import ClientRequestContext, IncomingMessage
 
-    from runtime.sampling import Peer
-
+    from .behind import Behind
     from .link import Link
 
 T = TypeVar("T")
@@ -83,7 +82,7 @@ class Answers:
         except ToolError as refused:
             return types.ErrorData(code=REFUSED, message=str(refused))
 
-    async def _within(self, work: Callable[[Peer], Awaitable[T]]) -> T:
+    async def _within(self, work: Callable[[Behind], Awaitable[T]]) -> T:
         """Do the work in the task of the call under way, so that it ends with the call. Raises ToolError."""
         calls = self._link.origin()
         if not calls:
@@ -94,7 +93,7 @@ class Answers:
             raise ToolError("there is nobody to ask")
         return await calling.within(lambda: work(peer))
 
-    async def _fill_in(self, peer: Peer, message: str, schema: dict[str, Any]) -> types.ElicitResult:
+    async def _fill_in(self, peer: Behind, message: str, schema: dict[str, Any]) -> types.ElicitResult:
         from mcp import types
 
         fields = fields_of(schema)
@@ -111,14 +110,14 @@ class Answers:
             return types.ElicitResult(action="accept", content=dict(content))
         return types.ElicitResult(action="cancel")
 
-    async def _visit(self, peer: Peer, message: str, url: str) -> types.ElicitResult:
+    async def _visit(self, peer: Behind, message: str, url: str) -> types.ElicitResult:
         from mcp import types
 
         text = f"The MCP server {self._link.name} asks you to open {url}\n{message}"
         answer = await peer.ask(text, ("done", DECLINE))
         return types.ElicitResult(action="decline" if answer.casefold() == DECLINE else "accept")
 
-    async def _reply(self, peer: Peer, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
+    async def _reply(self, peer: Behind, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:
         from mcp import types
 
         from runtime.sampling import SampleRequest

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
@@ -15,6 +13,7 @@ from runtime.errors import ElencoError, first_of
 from runtime.events import ActorFinished, ActorStarted, Event, ModelFinished, ToolStarted
 from runtime.library import RunHandle, Runtime, WaitingForHuman
 from runtime.limits.limits import Limits
+from runtime.pipes import pipes
 from runtime.report import Report
 
 from .session import quieten
@@ -205,26 +204,9 @@ def _refused(text: str) -> types.CallToolResult:
 async def serve_pipes(server: Server[Any]) -> None:
     """Serve one client over standard input and output, until the input ends; nothing else is written there."""
     quieten()
-    async with _pipes() as (send, receive):
+    async with pipes() as (send, receive):
         async with lines(send, receive, Witness()) as (from_client, to_client):
             await server.run(from_client, to_client, server.create_initialization_options())
-
-
-@asynccontextmanager
-async def _pipes() -> AsyncGenerator[tuple[trio.lowlevel.FdStream, trio.lowlevel.FdStream]]:
-    """Our standard output and input as streams; whoever else writes there writes to standard error meanwhile."""
-    receive, send = os.dup(0), os.dup(1)
-    kept = os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    try:
-        async with trio.lowlevel.FdStream(send) as sending, trio.lowlevel.FdStream(receive) as receiving:
-            yield sending, receiving
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 async def serve_http(server: Server[Any], port: int, token: str, told: Callable[[str], None]) -> None:

@@ -57,13 +57,15 @@ class Unset(ElencoError):
 class OAuth:
     """How to sign in: a client that is registered already, or none; the scopes to ask for, if not what the server says.
 
-    `client_secret` may name a variable. `callback_port` 0 takes any free port.
+    `client_secret` may name a variable. `client_metadata_url` is a page that describes us to a server that takes one.
+    `callback_port` 0 takes any free port.
     """
 
     client_id: str = ""
     client_secret: str = attrs.field(default="", repr=False)
     scopes: tuple[str, ...] = ()
     callback_port: int = 0
+    client_metadata_url: str = ""
 
 
 @attrs.frozen
@@ -297,12 +299,13 @@ def _url(transport: Transport) -> Callable[[Value], str]:
 
 
 def _oauth(value: Value) -> OAuth:
-    fields = Fields[Any](value, ("client_id", "client_secret", "scopes", "callback_port"), [])
+    fields = Fields[Any](value, ("client_id", "client_secret", "scopes", "callback_port", "client_metadata_url"), [])
     found = OAuth(
         fields.take("client_id", text, ""),
         fields.take("client_secret", text, ""),
         fields.take("scopes", texts, ()),
         int(fields.take("callback_port", number(0, 65535), 0)),
+        fields.take("client_metadata_url", text, ""),
     )
     if fields.faults:
         raise Wrong("", faults=fields.faults)

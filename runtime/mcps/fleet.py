@@ -17,14 +17,14 @@ from runtime.tools import Tool
 from runtime.wire.names import exposed_name
 
 from .entry import Entry
-from .link import Down, Gone, Idle, Link, Up, nobody
+from .link import Down, Gone, Link, Up, nobody
 from .offer import Offer
 from .owner import CLOSING, Owner, Relist
 from .session import Surroundings, leaf
 from .tools import tools_of
 
 if TYPE_CHECKING:
-    from runtime.sampling import Peer
+    from .behind import Behind
 
 PATIENCE = 2.0
 """Seconds after which it is told that a server is waited for."""
@@ -53,7 +53,7 @@ class Fleet:
     report: Callable[[Event], None] = _nobody
     chance: Callable[[], float] = _even
     reserved: frozenset[str] = frozenset()
-    peer: Callable[[str, str], Peer | None] = nobody
+    peer: Callable[[str, str], Behind | None] = nobody
     version: int = 0
     links: dict[str, Link] = attrs.field(init=False, factory=dict[str, Link])
     _owners: dict[str, ActorRef[Relist, None]] = attrs.field(init=False, factory=dict[str, ActorRef[Relist, None]])
@@ -179,11 +179,6 @@ class Fleet:
     def _record(self, event: Event) -> None:
         if not self._over:
             self.report(event)
-
-
-def idle(link: Link) -> bool:
-    """Whether nobody has asked for it yet."""
-    return isinstance(link.state, Idle)
 
 
 async def _all_settled(links: Iterable[Link]) -> None:

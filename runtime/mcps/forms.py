@@ -126,11 +126,6 @@ def filled(fields: tuple[Field, ...], answer: str) -> dict[str, Value] | None:
     return found
 
 
-def defaults(fields: tuple[Field, ...]) -> dict[str, Value]:
-    """What the form says where nobody says anything."""
-    return {field.name: field.default for field in fields if field.default is not None}
-
-
 def _given(fields: tuple[Field, ...], answer: str) -> Mapping[str, Any]:
     if answer.startswith("{"):
         try:

@@ -99,8 +99,11 @@ def _client(entry: Entry, around: Surroundings) -> httpx2.AsyncClient:
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.stream = _bounded(cast("httpx2.AsyncByteStream", response.stream))
 
+    from .sign_in import sign_in
+
     return httpx2.AsyncClient(
         headers=dict(entry.headers),
+        auth=sign_in(entry, around.state, around.browser),
         timeout=httpx2.Timeout(CONNECT, read=None),
         event_hooks={"response": [bound]},
     )

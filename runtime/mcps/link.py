@@ -14,7 +14,7 @@ from runtime.journal.nursery import serving
 from runtime.messages import JsonObject
 from runtime.tools import Output, ToolContext, ToolError
 
-from .content import output_of, progress_text, resource_output
+from .content import output_of, progress_text
 from .entry import Entry
 from .offer import Offer
 from .pacing import Pace
@@ -23,7 +23,7 @@ from .transports import Witness
 if TYPE_CHECKING:
     from mcp import Client, MCPError
 
-    from runtime.sampling import Peer
+    from .behind import Behind
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ State: TypeAlias = Idle | Starting | Up | Down | Gone
 class Calling:
     """A call under way: whom a server may ask back within it, and the scope that ends it when its time is up."""
 
-    peer: Peer | None
+    peer: Behind | None
     nursery: trio.Nursery
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
     _asking: int = attrs.field(init=False, default=0)
@@ -128,7 +128,7 @@ CALLING: ContextVar[Calling | None] = ContextVar("calling", default=None)
 """The call on whose behalf the running task works, where a server asks back within it."""
 
 
-def nobody(actor: str, call_id: str) -> Peer | None:
+def nobody(actor: str, call_id: str) -> Behind | None:
     """Who is behind a call that no actor makes."""
     del actor, call_id
     return None
@@ -152,7 +152,7 @@ class Link:
     since: float = 0.0
     calls: list[Calling] = attrs.Factory(list[Calling])
     missed: int = 0
-    peer: Callable[[str, str], Peer | None] = nobody
+    peer: Callable[[str, str], Behind | None] = nobody
 
     @property
     def name(self) -> str:
@@ -191,11 +191,6 @@ class Link:
             ctx, offer.name, lambda: client.call_tool(offer.name, dict(arguments), progress_callback=told)
         )
         return output_of(result)
-
-    async def read(self, uri: str, ctx: ToolContext) -> Output:
-        """One resource as an output. Raises ToolError as `call` does."""
-        client = self.client()
-        return resource_output(await self._bounded(ctx, uri, lambda: client.read_resource(uri)))
 
     async def _bounded(self, ctx: ToolContext, what: str, send: Any) -> JsonObject:
         from mcp import MCPError

@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from actors import Actor, ActorStopped, MailboxFull
+from runtime.errors import first_of
 from runtime.journal.nursery import serving
 
 from .answers import Answers
@@ -93,7 +94,9 @@ class Owner(Actor[Relist, None]):
                         nursery.start_soon(self._listen, client)
                         await witness.gone.wait()
                     scope.deadline = trio.current_time() + CLOSING
-            except Unusable as unusable:
+            except (Unusable, BaseExceptionGroup) as error:
+                if (unusable := first_of(error, Unusable)) is None:
+                    raise
                 self._give_up(str(unusable))
                 return
         if not self._stopping:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from .answers import Answers
+    from .sign_in import Browser
     from .transports import Streams
 
 MOST_PAGES = 100
@@ -32,13 +33,13 @@ MODERN = "2026-07-28"
 class Surroundings:
     """What connections stand on: who starts processes, the folder they work in, where tokens are kept, if anywhere.
 
-    `sign_in` lets a person sign in through the browser where a server asks for it.
+    `browser` takes a person to where a server wants a sign-in; without it only an earlier one counts.
     """
 
     reaper: Reaper
     folder: str
     state: Path | None = None
-    sign_in: bool = False
+    browser: Browser | None = None
 
 
 @asynccontextmanager
@@ -125,8 +126,8 @@ async def _mended(inner: AbstractAsyncContextManager[Streams], witness: Witness)
 
 async def offers_of(client: Client) -> tuple[Offer, ...]:
     """All tools of a server, page by page, bounded; one that is listed twice counts once. Raises MCPError."""
-    if client.server_capabilities.tools is None:
-        return ()
+    if client.server_capabilities.tools is None and client.session.initialize_result is not None:
+        return ()  # of a server that was never asked what it can do, nobody knows
     found: dict[str, Offer] = {}
     seen: set[str] = set()
     cursor: str | None = None

@@ -246,7 +246,10 @@ def _by_words(subject: ShellSubject, rules: Permissions, layer: str, judge: Shel
     if not (allow or ask or deny):
         return None
     said = judge(subject.command, allow=allow, ask=ask, deny=deny)
-    return Decision(said.verdict, f"{said.verdict}: {said.why}", layer)
+    spoken: tuple[Rule, ...] = getattr(rules, said.verdict)
+    named = (rule for rule in spoken if speaks_of_commands(rule, subject.tool))
+    rule = next((rule for rule in named if f"shell({' '.join(rule.words)})" == said.why), None)
+    return Decision(said.verdict, f"{said.verdict}: {said.why}", layer if rule is None else _whose(rule, layer))
 
 
 def _whose(rule: Rule, layer: str) -> str:

@@ -210,6 +210,10 @@ def _file_in(folder: Path) -> str | None:
 
 
 def _entry(path: Path, shown: str, origin: Origin) -> Entry:
+    plain = shown.encode(errors="replace").decode()
+    if plain != shown:
+        problem = Problem("fault", 1, "the name of its folder is no UTF-8 text; rename the folder")
+        return Entry(path, plain, origin, Reading(None, (problem,)))
     return Entry(path, shown, origin, read_skill(path))
 
 

@@ -103,7 +103,7 @@ def test_no_file_switches_questions_off(mode: str) -> None:
 
 def test_planning_denies_writes_and_commands() -> None:
     """The mode that only plans denies writes and commands."""
-    assert ("write_file", "shell") == taken(CLAUDE + "permissionMode: plan\n").permissions.deny
+    assert ("write_file", "shell", "start_job") == taken(CLAUDE + "permissionMode: plan\n").permissions.deny
 
 
 @pytest.mark.parametrize("key", ["disallowed_tools: Write", "Tools: Read", "max_turns: 3", "permissionmode: plan"])
@@ -144,6 +144,8 @@ def test_both_generations_of_permissions_mean_the_same(written: str) -> None:
         "permissions: [{action: edit, effekt: deny}]\n",
         "permissions: [edit]\n",
         "tools: {bash: 'false'}\n",
+        "disable: 'yes'\n",
+        "permission: {bassh: deny}\n",
         "tools: [bash]\n",
         "steps: 0\n",
         "temperature: hot\n",
@@ -166,6 +168,17 @@ def test_a_deny_for_all_swallows_its_exceptions() -> None:
     definition = taken(OPENCODE + "permission: {bash: {'*': deny, 'git status': allow}}\n", "opencode")
     assert () == definition.permissions.allow
     assert ["bash is denied, so 'git status' is denied as well"] == warnings(definition)
+
+
+def test_the_agents_it_may_call_are_those_it_allows_by_name() -> None:
+    """Of agents that may be called, those that are named are its subagents; a deny for the others needs no rule."""
+    definition = taken(OPENCODE + "permission: {task: {'*': deny, a: allow, b: ask, c: deny}}\n", "opencode")
+    assert (("a", "b"), (), ("agent(b)",), ("agent(c)",)) == (
+        definition.subagents,
+        definition.permissions.allow,
+        definition.permissions.ask,
+        definition.permissions.deny,
+    )
 
 
 def test_everything_denied_but_reading() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runtime.config import Config
 from runtime.config import read as read_config
 from runtime.errors import DefinitionError
-from runtime.mcps.content import output_of, prompt_text
+from runtime.mcps.content import output_of
 from runtime.mcps.entry import CALL_TIMEOUT, Entry, Unset, expanded, tcp_address
 from runtime.mcps.forms import Misfit, fields_of, filled
 from runtime.mcps.frames import Frames, Overlong
@@ -207,14 +207,6 @@ def test_a_result_becomes_an_output() -> None:
         "[content of the kind new, which cannot be shown]",
     ] == output.text.split("\n")
     assert '{"n": 1}' == output_of({"content": [], "structuredContent": {"n": 1}}).text
-
-
-def test_a_prompt_becomes_a_text() -> None:
-    """A prompt becomes one text; where several speak, it says who."""
-    user = {"role": "user", "content": {"type": "text", "text": "hi"}}
-    other = {"role": "assistant", "content": {"type": "text", "text": "yes?"}}
-    assert "hi" == prompt_text({"messages": [user]})
-    assert "user: hi\n\nassistant: yes?" == prompt_text({"messages": [user, other]})
 
 
 def test_hints_make_a_tool_milder_only_where_they_are_believed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,18 @@ def test_the_first_place_wins_and_the_rest_is_shadowed(tmp_path: Path, write_ski
         str(entry.folder) for entry, _ in shelf.shadowed if entry.origin != "shipped"
     ]
     assert "shipped" == shelf.shadowed[-1][0].origin
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    """A folder whose name is no UTF-8 text is told and refused: no prompt could name its files."""
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/skills/bad\xff"))
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: fine\ndescription: Fine.\n---\nx\n")
+    shelf = shelve(places(tmp_path, None, None, with_shipped=False))
+    assert {} == shelf.skills
+    assert ["the name of its folder is no UTF-8 text; rename the folder"] == [
+        problem.text for entry in shelf.broken for problem in entry.reading.problems
+    ]
 
 
 def test_a_file_in_other_letters_and_a_folder_without_one_are_told(tmp_path: Path, write_skill: Any) -> None:
