@@ -18,7 +18,7 @@ from .errors import DefinitionError, UsageError
 from .handwritten import read_text
 from .known import BUILT_IN, KNOWN, ModelFlags, check_name, default_model
 from .mcps.entry import Entry
-from .mcps.settings import servers_of
+from .mcps.settings import servers_of, switched
 from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
@@ -59,6 +59,8 @@ class RunOptions:
     mode: Mode = "default"
     sandbox: Sandbox | None = None
     network: Network | None = None
+    mcp: tuple[str, ...] = ()
+    no_mcp: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""
@@ -72,6 +74,8 @@ class RunOptions:
             "mode": self.mode,
             "sandbox": self.sandbox,
             "network": self.network,
+            "mcp": list(self.mcp),
+            "no_mcp": list(self.no_mcp),
         }
 
     @classmethod
@@ -91,6 +95,8 @@ class RunOptions:
             allow=tuple(wide.get("allow", ())),
             ask=tuple(kept.get("ask", ())),
             deny=tuple(kept.get("deny", ())),
+            mcp=tuple(wide.get("mcp", ())),
+            no_mcp=tuple(kept.get("no_mcp", ())),
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
@@ -160,8 +166,7 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     )
     here, cast, notice = counting(options.workspace, here, cast)
     members = tuple(cast.closure(options.agent))
-    if notice:
-        servers = user.mcp_servers
+    servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
     return Outline(
         options,
         here,

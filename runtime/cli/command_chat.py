@@ -107,6 +107,8 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         mode=arguments.mode,
         sandbox=arguments.sandbox,
         network=arguments.network,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
 

@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         mode=arguments.mode,
         sandbox=arguments.sandbox,
         network=arguments.network,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     if earlier is not None:
         options = earlier.followed_by(options, workspace=True)

@@ -132,6 +132,7 @@ class Fleet:
     async def _start(self, link: Link) -> None:
         if link.entry.disabled:
             link.state = Gone(f"it is disabled ({link.entry.place})")
+            self._told(link)
             link.settled.set()
             return
         assert self._supervisor is not None

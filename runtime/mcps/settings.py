@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,12 @@ def servers_of(workspace: Path, here: Config, user: Config) -> Servers:
     """The servers that agents of a workspace can have. Raises DefinitionError for a faulty .mcp.json."""
     shared = load(workspace / JSON_FILE, JSON_FILE)
     return Servers({**user.mcp_servers, **shared.entries, **here.mcp_servers}, shared.warnings)
+
+
+def switched(entries: Mapping[str, Entry], on: Iterable[str], off: Iterable[str]) -> Mapping[str, Entry]:
+    """The servers with some enabled and others disabled for one run; a name that no agent has is of no account."""
+    wanted = {**dict.fromkeys(on, False), **dict.fromkeys(off, True)}
+    return {name: attrs.evolve(entry, disabled=wanted.get(name, entry.disabled)) for name, entry in entries.items()}
 
 
 def load(path: Path, shown: str) -> Servers:

@@ -248,3 +248,21 @@ def test_check_and_doctor_look_at_servers(home: Path, run: Run) -> None:
     assert "elenco.yaml:2:7: unknown key 'comand'; did you mean 'command'?" in run("check").stdout
     (home / "ws" / ".mcp.json").write_text('{"mcpServers": {"x": {"type": "ftp"}}}')
     assert ".mcp.json:1:31: type: expected stdio, http, sse or tcp" in run("check").stdout
+
+
+def test_servers_are_enabled_and_disabled_for_one_run(home: Path, run: Run, cases: Path) -> None:
+    """A flag disables a server for one run, another enables one that is disabled."""
+    shared(home, cases)
+    agent = AGENT.replace("tools: [list_files, write_file]", "mcps: [way]")
+    (home / "ws" / "agents" / "helper.md").write_text(agent)
+    (home / "s.yaml").write_text("helper: [{calls: [{name: way_echo}]}, {text: end}]\n")
+    run("trust", "--yes")
+    words = ("run", "helper", "x", "--model", f"scripted/{home / 's.yaml'}", "--json", "--allow", "mcp(way/*)")
+    off = run(*words, "--no-mcp", "way").stdout
+    assert "it is disabled" in off
+    assert "there is no tool 'way_echo'" in off
+    entry = {"command": sys.executable, "args": [str(cases / "wayward_server.py")], "disabled": True}
+    (home / "ws" / ".mcp.json").write_text(json.dumps({"mcpServers": {"way": entry}}))
+    run("trust", "--yes")
+    assert "mcp.connected" not in run(*words).stdout
+    assert "mcp.connected" in run(*words, "--mcp", "way").stdout
