@@ -14,6 +14,8 @@ from runtime.messages import JsonObject
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 LONGEST_LINE = 64 << 20
+SETTLE = 0.5
+"""Seconds for answers under way when the other side has closed its half: it may still read."""
 _CHUNK = 65_536
 
 Answer: TypeAlias = Callable[[JsonObject], Awaitable[object]]
@@ -64,7 +66,7 @@ class Peer:
         self._looked = 0
 
     async def serve(self) -> None:
-        """Answer until the other side leaves; whatever is under way then is cancelled.
+        """Answer until the other side leaves; whatever is still under way SETTLE seconds later is cancelled.
 
         A cancelled call cancels what is under way.
         """
@@ -76,7 +78,7 @@ class Peer:
             for waiting in self._waiting.values():
                 waiting.error = PeerGone()
                 waiting.event.set()
-            nursery.cancel_scope.cancel()
+            nursery.cancel_scope.deadline = trio.current_time() + SETTLE
 
     async def request(self, method: str, params: JsonObject) -> Any:
         """Ask, and wait for the result. Raises RpcError. A cancelled call drops the late answer."""

@@ -82,3 +82,28 @@ def test_a_fault_in_a_hook_stops_the_run_before_it_starts(elenco: Run, place: Pa
     done = run_scribe(elenco, script)
     assert 2 == done.returncode
     assert "elenco.yaml:2:3: unknown event 'before_tol'" in done.stderr
+
+
+def test_a_skills_hooks_run_once_the_skill_is_loaded(elenco: Run, place: Path, script: Script) -> None:
+    """The hooks of a skill run for the agent that has loaded it, from then on."""
+    prepare(place)
+    (place / "ws" / "agents" / "scribe.md").write_text(
+        AGENT.replace("tools: [write_file]", "tools: [write_file]\nskills: [careful]")
+    )
+    skill = place / "home" / ".config" / "elenco" / "skills" / "careful"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text(
+        "---\nname: careful\ndescription: How to be careful. Use it before writing.\n"
+        "hooks: {before_tool: {matcher: write_file, command: ./refuse.sh}}\n---\nBe careful.\n"
+    )
+    calls = "  - calls: [{name: write_file, arguments: {path: notes/PLACE.txt, content: hi}}]\n"
+    model = script(
+        "scribe:\n"
+        + calls.replace("PLACE", "before")
+        + "  - calls: [{name: use_skill, arguments: {name: careful}}]\n"
+        + calls.replace("PLACE", "after")
+        + "  - text: done\n"
+    )
+    done = elenco("run", "scribe", "write", "--model", model, "--yes", "--json")
+    assert [("before_tool", "deny")] == hooks_in(done)
+    assert ["before.txt"] == [file.name for file in (place / "ws" / "notes").iterdir()]
