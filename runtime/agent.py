@@ -48,6 +48,7 @@ from .skills.hired import recall_skills
 from .standing import RESULT_CAP, Standing
 from .stop import Stop
 from .tools import ToolBox
+from .tools.jobs import Jobs
 from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
 from .words import CONTINUE, EMPTY, STALE_SKILL, last_turn
@@ -89,6 +90,7 @@ class Agent(Actor[Assignment, Report]):
         self.remarks: list[str] = []
         self.family = Family(self, hire)
         self.background = Background(self)
+        self.jobs = Jobs(needed="start_job" in definition.tools)
         self.user_hooks = ActorHooks(self, hooks_of(run, definition))
         self.turn = 0
         self.result_cap = RESULT_CAP
@@ -152,7 +154,7 @@ class Agent(Actor[Assignment, Report]):
         return report
 
     async def _work(self) -> Report:
-        async with self.background:
+        async with self.background, self.jobs:
             try:
                 for child in self.standing.orphans:
                     await self.family.prepare(child.agent)

@@ -50,6 +50,9 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .sandbox.box import Sandbox
+from .sandbox.places import own_folders
+from .sandbox.walls import Walls
 from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool
@@ -71,6 +74,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    walls: Walls = Walls()
     shelf: Shelf = Shelf()
     trusted: bool = False
     notice: str = ""
@@ -137,6 +141,7 @@ def plan(
         known,
         workspace,
         humans,
+        walls=seen.walls,
         shelf=seen.shelf or Shelf(),
         trusted=not seen.notice,
         notice=seen.notice,
@@ -280,7 +285,10 @@ async def open_run(
     state = folder.path.parent.parent if folder is not None else None
     root = ready.workspace.root
     closed = closed_in(root, state)
-    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=root, closed=closed)
+    walls = ready.walls
+    ceiling = Ceiling(
+        options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=root, closed=closed
+    )
     run = Run(
         id=id,
         journal=journal,
@@ -310,6 +318,8 @@ async def open_run(
         trusted=ready.trusted,
         state=state,
     )
+    scratch = folder.path / "tmp" if folder is not None else None
+    run.sandbox = Sandbox(run.reaper, root, walls, own_folders(state), scratch)
     if ready.servers:
         around = Surroundings(run.reaper, run.workspace.root, state)
         run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run), run.peer)
@@ -332,6 +342,11 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if walls.ignored and resumption is None:
+        text = (
+            f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
+        )
+        run.append(Warned(text=text))
     for text in (*([ready.notice] if ready.notice else []), *ready.left_out):
         run.append(Warned(text=text))
     live = LiveRun(run, folder)
@@ -345,5 +360,6 @@ async def open_run(
     finally:
         stream.close()
         await run.reaper.aclose()
+        await run.sandbox.aclose()
         await ready.models.aclose()
         ready.workspace.close()

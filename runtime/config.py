@@ -15,6 +15,8 @@ from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, 
 from .handwritten import read_text
 from .hooks.settings import Hook, hooks
 from .mcps.entry import Entry, entries
+from .sandbox.settings import sandbox_settings
+from .sandbox.walls import SandboxSettings
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -83,7 +85,7 @@ class Config:
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
     hooks: tuple[Hook, ...] = ()
     search: SearchConfig | None = None
-    sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    sandbox: SandboxSettings = SandboxSettings()
     approvals: Humans = Humans()
 
 
@@ -128,7 +130,7 @@ def read(content: str, shown: str) -> Config:
         loops=fields.take("loops", mapping, {}),
         hooks=fields.take("hooks", hooks, ()),
         search=fields.take("search", _search),
-        sandbox=fields.take("sandbox", mapping, {}),
+        sandbox=fields.take("sandbox", sandbox_settings, SandboxSettings()),
         approvals=fields.take("approvals", _approvals, Humans()),
     )
     if faults:

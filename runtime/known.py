@@ -32,6 +32,7 @@ TOOL_NAMES = (
     *("list_files", "find_files", "search_text", "search_passages", "read_file", "write_file"),
     *("edit_file", "insert_lines", "replace_lines", "delete_lines", "apply_patch"),
     *("move_file", "delete_file", "make_folder", "diff", "file_outline"),
+    *("shell", "start_job", "job_output", "stop_job"),
     *("fetch_url", "search_web", "ask_user", "todo_write", "todo_read"),
 )
 """The tools of `runtime.tools.registry`, by name: loading them takes longer than telling of a slip may."""

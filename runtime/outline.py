@@ -21,6 +21,7 @@ from .mcps.entry import Entry
 from .mcps.settings import servers_of, switched
 from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .sandbox.walls import Walls, composed
 from .trust import counting
 from .vetting import vet_agent
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .events import RunStarted
     from .limits.limits import Limits
     from .messages import JsonObject
-    from .policy.decision import Mode
+    from .policy.decision import Mode, Network, Sandbox
     from .skills.places import Shelf
 
 
@@ -56,6 +57,8 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    sandbox: Sandbox | None = None
+    network: Network | None = None
     mcp: tuple[str, ...] = ()
     no_mcp: tuple[str, ...] = ()
 
@@ -69,6 +72,8 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "sandbox": self.sandbox,
+            "network": self.network,
             "mcp": list(self.mcp),
             "no_mcp": list(self.no_mcp),
         }
@@ -95,6 +100,8 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
+            network=kept.get("network") if trusted or kept.get("network") == "none" else None,
         )
 
 
@@ -116,6 +123,11 @@ class Outline:
     shelf: Shelf | None = None
     notice: str = ""
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
+
+    @property
+    def walls(self) -> Walls:
+        """The walls around commands: flags, the user's settings, and what the workspace's make higher."""
+        return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:

@@ -13,6 +13,7 @@ from .policy.decision import Ceiling, Decision, ShellVerdict, decide, readable
 from .policy.paths import Workspace
 from .policy.rules import Permissions, Words, names_host, speaks_of_commands
 from .policy.subjects import HostSubject, ShellSubject, Subject
+from .sandbox.box import Confined, Sandbox
 from .tools import Tool
 from .tools.subjects import subject_of
 
@@ -69,6 +70,11 @@ class Permits:
     def handed_down(self) -> Ceiling:
         """The ceiling of this actor's children."""
         return self.ceiling.narrowed(self.own)
+
+    def boxes(self, sandbox: Sandbox) -> Confined:
+        """Where this actor's commands run: in plan mode nothing is written, whatever else is allowed."""
+        level = "read-only" if self.ceiling.mode == "plan" else self.ceiling.sandbox
+        return sandbox.under(level, self.ceiling.network)
 
     def readable(self, path: str) -> bool:
         """Whether a tool that looks at many files may look at this one."""

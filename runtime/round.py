@@ -205,7 +205,12 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
 def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
     """What a call is given, within the bounds of what was decided."""
     context = me.skills.opened(tool_context(me, call))
-    context = attrs.evolve(context, workspace=context.workspace.bounded(Bounds(subject, me.permits)))
+    context = attrs.evolve(
+        context,
+        workspace=context.workspace.bounded(Bounds(subject, me.permits)),
+        sandbox=me.permits.boxes(me.run.sandbox),
+        jobs=me.jobs,
+    )
     if not me.run.veil:
         return context
     pieces, show = me.run.veil.stream(), context.output

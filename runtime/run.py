@@ -31,6 +31,7 @@ from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .sandbox.box import Sandbox
 from .secrecy import Veil
 from .skills.places import Shelf
 from .tools import Tool, ToolBox
@@ -83,6 +84,7 @@ class Run:
     settings: RunSettings
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
+    sandbox: Sandbox = attrs.field(init=False)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
     veil: Veil = attrs.Factory(Veil)
@@ -107,6 +109,7 @@ class Run:
     waiting: bool = False
 
     def __attrs_post_init__(self) -> None:
+        self.sandbox = Sandbox(self.reaper, self.workspace.root)
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)

@@ -32,6 +32,10 @@ PURE = [
     "runtime/context/bm25.py",
     "runtime/tools/schedule.py",
     "runtime/policy/rules.py",
+    *(
+        f"runtime/sandbox/{name}.py"
+        for name in ("walls", "filter", "view", "entry", "environment", "capture", "settings")
+    ),
     "runtime/policy/trust.py",
     "runtime/policy/decision.py",
     "runtime/policy/grants.py",

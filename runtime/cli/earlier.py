@@ -42,6 +42,8 @@ class Earlier:
             mcp=before.mcp + flags.mcp,
             no_mcp=before.no_mcp + flags.no_mcp,
             mode=before.mode if flags.mode == "default" else flags.mode,
+            sandbox=flags.sandbox or before.sandbox,
+            network=flags.network or before.network,
         )
 
 

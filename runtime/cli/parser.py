@@ -13,6 +13,8 @@ from runtime.errors import UsageError, did_you_mean
 
 from .visible import one_line
 
+SANDBOXES = ("read-only", "workspace-write", "unsandboxed")
+NETWORKS = ("none", "tools", "all")
 if TYPE_CHECKING:
     from runtime.plugins import PluginCommand
 
@@ -86,6 +88,9 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
     )
+    group = parser.add_argument_group("walls around commands")
+    group.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write (default: workspace-write)")
+    group.add_argument("--network", choices=NETWORKS, help="who reaches the network (default: tools, no command)")
     group = parser.add_argument_group("MCP servers, for this run")
     group.add_argument("--mcp", metavar="NAME", action="append", default=[], help="use one that is disabled")
     group.add_argument("--no-mcp", metavar="NAME", action="append", default=[], help="go without one")
