@@ -62,6 +62,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    trusted: bool = False
 
 
 def plan(
@@ -254,6 +255,8 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            output_schema=options.output_schema,
+            trusted=ready.trusted,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),

@@ -194,4 +194,4 @@ def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, .
         },
     )
     budget = run.gate.ledger.remaining(agent.path).text(run.deadlines.left(agent.path))
-    return system_parts(prompt, [("budget", budget)])
+    return system_parts(prompt, [("output", agent.answers.prompt), ("budget", budget)])

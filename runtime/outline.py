@@ -16,7 +16,7 @@ from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
-from .known import ModelFlags, check_name, default_model
+from .known import OFFLINE, ModelFlags, check_name, default_model
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .vetting import vet_agent
 
@@ -38,7 +38,10 @@ def _no_limits() -> Limits:
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
-    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them."""
+    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
+
+    `output_schema` is a JSON Schema for the answer of the run's first agent.
+    """
 
     agent: str = "coordinator"
     task: str
@@ -51,6 +54,7 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    output_schema: JsonObject | None = None
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""
@@ -62,6 +66,7 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "output_schema": self.output_schema,
         }
 
     @classmethod
@@ -84,6 +89,7 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            output_schema=kept.get("output_schema"),
         )
 
 
@@ -122,17 +128,34 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         if name.partition("/")[0] not in known:
             check_name(name, options.model, providers, os.environ, where)
 
-    refuse_faulty(cast, root, check, tools)
+    refuse_faulty(cast, root, check, tools, options.workspace)
     members = tuple(cast.closure(options.agent))
     for member in members:
         if member is not root:
-            refuse_faulty(cast, member, check, tools)
+            refuse_faulty(cast, member, check, tools, options.workspace)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
+    _refuse_output(options, root, members, model)
     return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+
+
+def _refuse_output(options: RunOptions, root: Definition, members: Iterable[Definition], model: str) -> None:
+    """Raises UsageError for a schema that is none, or one that the offline model is to answer in."""
+    if options.output_schema is not None:
+        from .output.schema import faults_of_schema
+
+        if faults := faults_of_schema(options.output_schema):
+            raise UsageError(f"the output schema: {faults[0].text}")
+    for member in members:
+        asked = options.output_schema is not None and member is root
+        if (member.model or model) == OFFLINE and (asked or (member.output is not None and member.output.schema)):
+            whose = "--output-schema" if asked else member.path
+            raise UsageError(
+                f"{whose}: {OFFLINE} quotes files and cannot answer in JSON; connect a model  (elenco doctor)"
+            )
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -148,14 +171,18 @@ def refuse_faulty(
     definition: Definition,
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
+    workspace: Path | None = None,
 ) -> None:
     """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+
+    A check of the output is looked for in `workspace`.
 
     Raises DefinitionError with every fault and its place.
     """
     names = (*definition.subagents, *(definition.tools if tools is not None else ()))
     named = {*cast.members, *(tools or ())}
-    if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
+    unusual = definition.model or definition.loops or definition.permissions != _NO_RULES or definition.output
+    if named.issuperset(names) and not unusual:
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
     faults = vet_agent(
@@ -164,6 +191,7 @@ def refuse_faulty(
         agents=cast.members,
         tools=tools,
         check_model=None if check is None else lambda name: check(name, definition.path),
+        workspace=workspace,
     )
     if faults:
         raise DefinitionError(faults)

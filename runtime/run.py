@@ -21,6 +21,7 @@ from .gate import Gate
 from .grants import Grants
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
+from .messages import JsonObject
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -41,7 +42,8 @@ class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
     Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
-    may have taken effect.
+    may have taken effect. `output_schema` is what the root's answer must fit, whatever its file says. `trusted`: Python
+    of the workspace may run.
     """
 
     model: str
@@ -53,6 +55,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    output_schema: JsonObject | None = None
+    trusted: bool = False
 
 
 @attrs.define(eq=False)

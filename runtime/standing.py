@@ -25,7 +25,10 @@ RESULT_CAP = 24_000
 
 @attrs.define(eq=False)
 class Standing:
-    """`too_late` says why a message would no longer be read; `stop` is the end that has been decided."""
+    """`too_late` says why a message would no longer be read; `stop` is the end that has been decided.
+
+    `sent_back` counts the answers that did not hold and went back.
+    """
 
     begun: bool = False
     ended: bool = False
@@ -37,6 +40,7 @@ class Standing:
     stop: Stop | None = None
     continued: int = 0
     was_empty: bool = False
+    sent_back: int = 0
     wrapping_up: bool = False
     wrapped_up: bool = False
     orphans: tuple[ActorState, ...] = ()
@@ -65,6 +69,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.history.restore(history, state.steers.values())
     agent.turn = state.turn
     standing.said = state.last_text
+    standing.sent_back = state.sent_back
     agent.memory.restore(state.seen, state.notes)
     standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP

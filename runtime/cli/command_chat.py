@@ -14,7 +14,7 @@ from runtime.journal.folder import RunFolder, State, open_state
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
-from .command_run import flag_limits
+from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
 from .streams import as_text
 
@@ -81,6 +81,7 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        output_schema=output_schema(arguments),
     )
     return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
 

@@ -74,6 +74,7 @@ class _Look:
     """What a file's names are held against: the cast, the tools, the providers of the settings as far as readable."""
 
     def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
         self._cast: Cast = find(workspace)
         from runtime.tools.registry import built_in
 
@@ -107,6 +108,7 @@ class _Look:
                     agents=[*self._cast.members, definition.name],
                     tools=self._tools,
                     check_model=self._check_model(shown),
+                    workspace=self._workspace,
                 )
         except DefinitionError as error:
             found = list(error.faults)

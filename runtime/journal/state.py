@@ -84,12 +84,13 @@ class PastNote:
 class ActorState:
     """One actor. `usage`, `cost_usd`, `steps` and `tool_calls` are its own, without its children's.
 
-    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
-    `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
-    `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
-    is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
-    been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
-    loop guard has seen the last round. `result_cap`: what the round under way may add.
+    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown. `calls`
+    holds the calls of the last reply until all have their result, and `missing` says how many have none; `steers`
+    wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report is on
+    its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has been
+    asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
+    loop guard has seen the last round. `result_cap`: what the round under way may add. `sent_back`: answers that did
+    not hold and went back.
     """
 
     path: str
@@ -132,6 +133,7 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
+    sent_back: int = 0
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
@@ -140,6 +142,7 @@ class ActorState:
         """More is wanted of an actor whose end was decided."""
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
+        self.sent_back = 0
         self.reopened = True
 
     @property
