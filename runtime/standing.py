@@ -12,6 +12,7 @@ from .messages import Message, ToolResults, UserMessage
 from .record import result_of
 from .report import StopReason
 from .round import Round
+from .skills.hired import recall_skills
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
 from .words import CONTINUE, EMPTY, GO_ON, LAST_TURN
@@ -27,7 +28,7 @@ RESULT_CAP = 24_000
 class Standing:
     """`too_late` says why a message would no longer be read; `stop` is the end that has been decided.
 
-    `sent_back` counts the answers that did not hold and went back.
+    `rejected` counts the answers that did not hold and went back.
     """
 
     begun: bool = False
@@ -40,7 +41,7 @@ class Standing:
     stop: Stop | None = None
     continued: int = 0
     was_empty: bool = False
-    sent_back: int = 0
+    rejected: int = 0
     wrapping_up: bool = False
     wrapped_up: bool = False
     orphans: tuple[ActorState, ...] = ()
@@ -69,13 +70,15 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.history.restore(history, state.steers.values())
     agent.turn = state.turn
     standing.said = state.last_text
-    standing.sent_back = state.sent_back
+    standing.rejected = state.rejected
     agent.memory.restore(state.seen, state.notes)
+    recall_skills(agent, state.skills.values())
     standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN
     agent.family.recall(state.children)
     agent.alerts.remember(past)
+    agent.user_hooks.restore(state)
     if state.stop is not None:
         standing.stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
         standing.wrapping_up, standing.wrapped_up = state.wrapping_up, state.wrapped_up
@@ -94,6 +97,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
             requested={call.id for call in calls},
             counted={call.call_id for call in state.calls.values() if call.verdict},
             started={call.call_id for call in state.unclear_calls},
+            hooked={call.call_id: tuple(call.hooked) for call in state.open_calls},
         )
     elif state.reopened and not _asks(agent.history.conversation.messages[-1]):
         agent.history.note(GO_ON, "resume")

@@ -53,6 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         headless=arguments.no_input or arguments.detach or from_stdin or not sys.stdin.isatty(),
         mode=arguments.mode,
         output_schema=output_schema(arguments),
+        sandbox=arguments.sandbox,
+        network=arguments.network,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     if earlier is not None:
         options = earlier.followed_by(options, workspace=True)

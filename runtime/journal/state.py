@@ -12,6 +12,7 @@ from runtime.events import (
     BudgetReserved,
     CancelRequested,
     FileChanged,
+    HookFinished,
     LoopBlocked,
     LoopNudged,
     LoopStopped,
@@ -21,6 +22,7 @@ from runtime.events import (
     QuestionAsked,
     RunFinished,
     RunStarted,
+    SkillLoaded,
     SteerReceived,
     ToolFinished,
 )
@@ -35,7 +37,8 @@ Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
 
-    `message` is the report it has received and not given back yet, `unclear` the question what became of it.
+    `message` is the report it has received and not given back yet, `unclear` the question what became of it. `hooked`
+    are the hooks that have run for it.
     """
 
     call_id: str
@@ -50,6 +53,7 @@ class CallState:
     message: str = ""
     unclear: str = ""
     finished: ToolFinished | None = None
+    hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
     changed: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
 
 
@@ -84,13 +88,14 @@ class PastNote:
 class ActorState:
     """One actor. `usage`, `cost_usd`, `steps` and `tool_calls` are its own, without its children's.
 
-    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown. `calls`
-    holds the calls of the last reply until all have their result, and `missing` says how many have none; `steers`
-    wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report is on
-    its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has been
-    asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
-    loop guard has seen the last round. `result_cap`: what the round under way may add. `sent_back`: answers that did
-    not hold and went back.
+    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
+    `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
+    `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
+    is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
+    been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
+    loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
+    run again before the next reply, `sent_back`: how often a hook has refused its end. `rejected`:
+    answers that did not hold and went back.
     """
 
     path: str
@@ -123,7 +128,9 @@ class ActorState:
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
-    skills: list[str] = attrs.Factory(list[str])
+    skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
+    hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
+    sent_back: int = 0
     cancel: CancelRequested | None = None
     background: bool = False
     sent: bool = False
@@ -133,7 +140,7 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
-    sent_back: int = 0
+    rejected: int = 0
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
@@ -142,8 +149,9 @@ class ActorState:
         """More is wanted of an actor whose end was decided."""
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
-        self.sent_back = 0
+        self.rejected = 0
         self.reopened = True
+        self.hooked = [event for event in self.hooked if event.outcome not in ("deny", "error")]
 
     @property
     def open_calls(self) -> tuple[CallState, ...]:
@@ -187,6 +195,7 @@ class RunState:
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])
+    server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
     held: bool = False

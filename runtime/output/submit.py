@@ -63,13 +63,13 @@ class Answers:
     def judge(self) -> Judge:
         assert self.rules is not None
         run = self._run
-        root = Path(run.workspace.root) if run.settings.trusted else None
+        root = Path(run.workspace.root) if run.trusted else None
         return Judge(self.rules, run.reaper, root, run.models.secrets)
 
     def warn_of_check(self) -> None:
         """Say that a check does not count here."""
         rules = self.rules
-        if rules is not None and rules.check is not None and not self._run.settings.trusted:
+        if rules is not None and rules.check is not None and not self._run.trusted:
             text = (
                 f"{self._source}: output.check {rules.check} is left out: this workspace is not trusted (elenco trust)"
             )
@@ -94,10 +94,10 @@ async def submit(me: Agent, text: str) -> End | None:
         case Faulty(faults=faults):
             told = summed_up(faults)
             me.run.append(ModelWithdrawn(actor=me.path, turn=me.turn - 1, why=f"the answer does not hold: {told}"))
-            left = rules.retries - me.standing.sent_back
+            left = rules.retries - me.standing.rejected
             if left <= 0:
                 return End("failed", text, f"the answer does not hold after {_tries(rules.retries + 1)}: {told}")
-            me.standing.sent_back += 1
+            me.standing.rejected += 1
             me.history.note(sent_back(faults, left, rules.schema), SENT_BACK)
             me.alerts.tell("user_message")
             return None

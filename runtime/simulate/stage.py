@@ -10,6 +10,7 @@ from runtime.cast import Cast, Member
 from runtime.config import Humans
 from runtime.definitions import Definition
 from runtime.hiring import limits_of
+from runtime.hooks.settings import Hook
 from runtime.known import ModelFlags
 from runtime.limits.limits import ROOT_DEFAULTS, tightest
 from runtime.limits.price import Price
@@ -32,6 +33,7 @@ def staged(
     tools: Iterable[Tool] = (),
     environment: Mapping[str, str] | None = None,
     humans: Humans | None = None,
+    hooks: Iterable[Hook] = (),
 ) -> Plan:
     """The plan of a run whose root is the agent the options name; `price` is that of every model.
 
@@ -53,4 +55,5 @@ def staged(
         tools={tool.name: tool for tool in tools},
         workspace=Workspace(options.workspace),
         humans=humans or Humans(),
+        hooks=tuple(hooks),
     )
