@@ -17,6 +17,7 @@ from runtime.outline import RunOptions, outline
 
 from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
+from .server_prompts import filled_in, is_prompt
 from .streams import as_text
 
 PROMPT = "you> "
@@ -60,7 +61,8 @@ class Chat:
         from .live import Shown, begin
 
         def work() -> tuple[int, RunFolder]:
-            options = attrs.evolve(self.options, task=text)
+            task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
+            options = attrs.evolve(self.options, task=task)
             return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
 
         return self._after(work)

@@ -112,7 +112,7 @@ def _tools(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
             print(columns([("TOOL", "EFFECTS", "WHAT IT DOES"), *rows], last_width=100))
         return int(any(fleet.links[name].outage() for name in names))
 
-    return _with(arguments, {name: _entry(servers, name) for name in names}, show)
+    return with_servers(arguments, {name: _entry(servers, name) for name in names}, show)
 
 
 def _test(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
@@ -141,7 +141,7 @@ def _test(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
             print(f"{entry.name}:{what} protocol {found['protocol']}, {found['seconds']:.1f} s, {tools}")
         return 0
 
-    return _with(arguments, {entry.name: entry}, show)
+    return with_servers(arguments, {entry.name: entry}, show)
 
 
 def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
@@ -174,7 +174,7 @@ def _call(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
                 print(f"[an image of type {image.media_type}]")
         return int(result.is_error)
 
-    return _with(arguments, {name: entry}, show)
+    return with_servers(arguments, {name: entry}, show)
 
 
 def _tell(text: str) -> None:
@@ -212,7 +212,7 @@ def _login(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
         print(f"open this address to sign in to {entry.name}; it leads back here:\n{visible(url)}", file=sys.stderr)
         return None
 
-    return _with(arguments, {entry.name: entry}, show, browser)
+    return with_servers(arguments, {entry.name: entry}, show, browser)
 
 
 def _logout(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
@@ -249,7 +249,7 @@ def _conform(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int
         workspace.close()
         return 0
 
-    return _with(arguments, {entry.name: entry}, show, visit, kept=False)
+    return with_servers(arguments, {entry.name: entry}, show, visit, kept=False)
 
 
 def _over_http(servers: Mapping[str, Entry], name: str) -> Entry:
@@ -293,7 +293,7 @@ async def _reached(fleet: Fleet, name: str) -> Link:
     return link
 
 
-def _with(
+def with_servers(
     arguments: argparse.Namespace,
     servers: Mapping[str, Entry],
     work: Callable[[Fleet], Awaitable[int]],

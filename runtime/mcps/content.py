@@ -53,6 +53,15 @@ def output_of(result: JsonObject) -> Output:
     return Output(text, bool(result.get("isError")), tuple(shown.images), data)
 
 
+def prompt_text(result: JsonObject) -> str:
+    """A result of `prompts/get` as one text; who says what is told where more than one speaks."""
+    messages = _list(result.get("messages"))
+    said = [(str(each.get("role", "user")), "\n".join(_gathered([each.get("content")]).texts)) for each in messages]
+    if all(role == "user" for role, _ in said):
+        return "\n\n".join(text for _, text in said)
+    return "\n\n".join(f"{role}: {text}" for role, text in said)
+
+
 def message_blocks(content: Any) -> tuple[str, tuple[Image, ...]]:
     """The text and the images of one message's content, a block or a list of blocks."""
     shown = _gathered(content if is_list(content) else [content])

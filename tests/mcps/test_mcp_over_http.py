@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,3 +110,35 @@ async def test_a_server_over_tcp_is_called_like_one_over_pipes(bench: Any, cases
     listener.close()
     for process in served:
         process.wait()
+
+
+def test_a_prompt_of_a_server_is_a_line_of_a_chat(decent: Decent, tmp_path: Any) -> None:
+    """A line /SERVER:PROMPT name=value in a chat is what the server makes of it; a wrong one is told."""
+    url, _ = decent("http")
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "a.md").write_text("---\nname: a\ndescription: b\nmcps: [dec]\n---\nDo it.\n")
+    (tmp_path / "elenco.yaml").write_text(f"mcpServers: {{dec: {{url: '{url}'}}}}\n")
+    (tmp_path / "s.yaml").write_text("a: [{text: hello}, {text: hello}, {text: hello}]\n")
+    elenco = str(Path(sys.executable).with_name("elenco"))
+    around = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ELENCO_STATE": str(tmp_path / "state")}
+
+    def call(*words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [elenco, *words],
+            cwd=tmp_path,
+            env=around,
+            input=lines,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+
+    call("trust", "--yes")
+    lines = "/dec:greet name=Ada\n/dec:none\n/nobody:x\n/dec:greet Ada\n"
+    found = call("chat", "a", "--plain", "--model", "scripted/s.yaml", lines=lines)
+    assert "hello" in found.stdout
+    assert "the agent has no MCP server 'nobody'" in found.stderr
+    assert "'Ada': write /SERVER:PROMPT name=value" in found.stderr
+    assert 1 == len(runs := call("runs", "--json").stdout.splitlines())
+    assert "Say hello to Ada." in runs[0]
