@@ -255,7 +255,7 @@ class Agent(Actor[Assignment, Report]):
         text = joined_text(self.history.conversation.messages, CONTINUE)
         if self.answers.rules is not None:
             end = await submit(self, text)
-            if end is None:
+            if end is None or (end.status == "completed" and await self.user_hooks.sends_back(end.text)):
                 return None
             return self._report(end.status, end.text or None, detail=end.detail, output=end.output)
         text = text or self.standing.said

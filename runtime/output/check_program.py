@@ -10,7 +10,8 @@ import itertools
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
 MOST_FAULTS = 8
 MOST_CHARS = 2000
@@ -71,7 +72,8 @@ def checked(check: str, value: Any) -> dict[str, Any]:
         case str():
             return {"faults": [cut(found)]}
         case list() | tuple():
-            return {"faults": [cut(str(each)) for each in itertools.islice(found, MOST_FAULTS)]}
+            every = cast("Iterable[object]", found)
+            return {"faults": [cut(str(each)) for each in itertools.islice(every, MOST_FAULTS)]}
         case _:
             kind = type(found).__name__
             return {"broken": f"{check} gave a {kind}; a check gives None, True, or a text that says what is wrong"}

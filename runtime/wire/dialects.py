@@ -104,6 +104,7 @@ DIALECTS: Mapping[str, Dialect] = {
             "https://api.deepseek.com",
             reasoning="deepseek",
             schema="json_object",
+            schema_with_tools=True,
             hosts=("api.deepseek.com",),
         ),
         Dialect(
