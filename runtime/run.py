@@ -25,6 +25,7 @@ from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
+from .messages import JsonObject
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -50,6 +51,7 @@ class RunSettings:
 
     `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
     `confirm_unknown` asks a human what became of calls that may have taken effect.
+    `output_schema` is what the root's answer must fit, whatever its file says.
     """
 
     model: str
@@ -61,6 +63,7 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    output_schema: JsonObject | None = None
     hooks: tuple[Hook, ...] = ()
 
 

@@ -94,7 +94,8 @@ class ActorState:
     is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
-    run again before the next reply, `sent_back`: how often a hook has refused its end.
+    run again before the next reply, `sent_back`: how often a hook has refused its end. `rejected`:
+    answers that did not hold and went back.
     """
 
     path: str
@@ -139,6 +140,7 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
+    rejected: int = 0
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
@@ -147,6 +149,7 @@ class ActorState:
         """More is wanted of an actor whose end was decided."""
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
+        self.rejected = 0
         self.reopened = True
         self.hooked = [event for event in self.hooked if event.outcome not in ("deny", "error")]
 
