@@ -12,7 +12,8 @@ from actors import Actor
 from .activity import Activity
 from .alerts import Alerts
 from .background import Background
-from .context.joined import joined_text
+from .compactor import Compactor
+from .context.joined import continuations, joined_text
 from .context.squeeze import squeezed
 from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
@@ -76,6 +77,7 @@ class Agent(Actor[Assignment, Report]):
         self.limits = limits
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
         self.history = History(run, path)
+        self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
         self.memory = Memory()
         self.family = Family(self, hire)
@@ -174,15 +176,20 @@ class Agent(Actor[Assignment, Report]):
 
     async def _call(self, because: str) -> Report | Stop | None:
         if because == "length":
-            if self.standing.continued >= MOST_CONTINUATIONS:
-                text = joined_text(self.history.conversation.messages, CONTINUE)
-                return self._report(
-                    "stopped", text, "length", f"still cut off after {self.standing.continued} continuations"
-                )
-            self.standing.continued += 1
+            messages = self.history.conversation.messages
+            if (times := continuations(messages, CONTINUE)) >= MOST_CONTINUATIONS:
+                text = joined_text(messages, CONTINUE)
+                return self._report("stopped", text, "length", f"still cut off after {times} continuations")
             self.history.note(CONTINUE, "length")
             self.alerts.tell("continuation")
-        reply = await call_model(self)
+        if (stop := await self.compactor.before_call()) is not None:
+            return stop
+        try:
+            reply = await call_model(self)
+        except ProviderError as error:
+            if error.kind != "context_length" or not await self.compactor.refused(error):
+                raise
+            return None
         if isinstance(reply, Stop):
             return reply
         self._add(reply)
@@ -233,8 +240,9 @@ class Agent(Actor[Assignment, Report]):
         self.standing.too_late = "gives its last answer"
         if self.standing.wrapped_up:
             return self._report("stopped", None, stop.reason, stop.detail)
-        self._make_room()
         with self.run.deadlines.hard(self.path):
+            await self.compactor.before_last_turn()
+            self._make_room()
             try:
                 reply = await call_model(self, "wrap_up")
             except ProviderError as error:
@@ -248,9 +256,11 @@ class Agent(Actor[Assignment, Report]):
         """Shorten what came since the last reply where the last turn would not fit with all of it."""
         ask = self.ask(self.request("wrap_up", 0), "wrap_up")
         room = self.run.gate.ledger.wrap_up_room(self.path, ask.price, ask.output_cap)
-        if 0 <= room < ask.input_tokens:
-            excess = (ask.input_tokens - room) * BYTES_PER_TOKEN
-            self.history.compact(squeezed(self.history.conversation.messages, excess), "squeezed")
+        excess = ask.input_tokens - room if room >= 0 else 0
+        if (most := self.compactor.room_for_last_turn()) is not None:
+            excess = max(excess, self.compactor.used() - most)
+        if excess > 0:
+            self.history.squeeze(squeezed(self.history.conversation.messages, excess * BYTES_PER_TOKEN))
             self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
@@ -281,7 +291,7 @@ class Agent(Actor[Assignment, Report]):
             messages=self.history.conversation.messages,
             tools=self.specs,
             tool_choice="none" if purpose == "wrap_up" else "auto",
-            max_output_tokens=self.model.output_cap(self.definition.max_output_tokens),
+            max_output_tokens=self.compactor.output_cap(self.model.output_cap(self.definition.max_output_tokens)),
             settings=self.settings,
             agent=self.definition.name,
             actor=self.path,
@@ -296,7 +306,7 @@ class Agent(Actor[Assignment, Report]):
             input_tokens=tokens,
             output_cap=request.max_output_tokens,
             price=self.model.price_for(tokens),
-            result_cap=RESULT_CAP,
+            result_cap=self.compactor.result_cap(RESULT_CAP),
             purpose=purpose,
         )
 
@@ -362,6 +372,7 @@ class Agent(Actor[Assignment, Report]):
                 tools=tuple(spec.as_json() for spec in self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
+                window=self.model.window,
                 **self._inherited(),
             )
         )

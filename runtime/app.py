@@ -62,6 +62,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    summary_model: str | None = None
 
 
 def plan(
@@ -108,7 +109,31 @@ def plan(
         own.approvals.timeout if here.approvals.timeout is None else here.approvals.timeout,
         own.approvals.answer if here.approvals.answer is None else here.approvals.answer,
     )
-    return Plan(options, seen.cast, seen.root, limits, seen.model, models, seen.rules, known, workspace, humans)
+    return Plan(
+        options,
+        seen.cast,
+        seen.root,
+        limits,
+        seen.model,
+        models,
+        seen.rules,
+        known,
+        workspace,
+        humans,
+        _summary_model(seen, models),
+    )
+
+
+def _summary_model(seen: Outline, models: Models) -> str | None:
+    """The model the settings name for summaries. Raises UsageError for one nobody can ask."""
+    config = seen.here if seen.here.context.summary_model else seen.user
+    name = config.context.summary_model
+    if name is not None:
+        try:
+            models.resolve(name)
+        except UsageError as error:
+            raise UsageError(f"{config.path}: context.summary_model: {error}") from None
+    return name
 
 
 def _given(tool: Tool) -> Tool:
@@ -254,6 +279,8 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            summary_model=ready.summary_model,
+            compacts=options.compacts,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),

@@ -92,7 +92,7 @@ class ActorStarted(Event):
     """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again.
 
     A root that continues an earlier run begins with that run's `history`, after its `turn` replies, and finds long
-    results of then under `results`.
+    results of then under `results`. `window` is the model's, in tokens, where it is known.
     """
 
     type: ClassVar[str] = "actor.started"
@@ -109,6 +109,7 @@ class ActorStarted(Event):
     history: tuple[JsonObject, ...] = ()
     turn: int = 0
     results: JsonObject = attrs.field(factory=dict[str, Any])
+    window: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -520,11 +521,20 @@ class LoopStopped(Event):
 
 @attrs.frozen(kw_only=True)
 class ContextCompacted(Event):
+    """The history was made smaller; `before` and `after` are the next request's tokens, `steps` what was done.
+
+    `history` is the new one as a whole, `results` the hashes of texts it no longer shows, by handle. `number` counts
+    the compactions that a full window (or a person: `why`) asked for; a history cut for a last turn has none.
+    """
+
     type: ClassVar[str] = "context.compacted"
     before: int
     after: int
     steps: tuple[str, ...] = ()
     history: tuple[JsonObject, ...] | None = None
+    why: str = ""
+    number: int = 0
+    results: JsonObject = attrs.field(factory=dict[str, Any])
 
 
 @attrs.frozen(kw_only=True)

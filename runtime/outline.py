@@ -38,7 +38,10 @@ def _no_limits() -> Limits:
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
-    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them."""
+    """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
+
+    A run that `compacts` makes the conversation it continues smaller, and does nothing else.
+    """
 
     agent: str = "coordinator"
     task: str
@@ -51,6 +54,7 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    compacts: bool = False
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""

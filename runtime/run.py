@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
+    `summary_model` writes the summaries where it is not the actor's own; a run that `compacts` does nothing else.
     Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
     may have taken effect.
     """
@@ -53,6 +54,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    summary_model: str | None = None
+    compacts: bool = False
 
 
 @attrs.define(eq=False)

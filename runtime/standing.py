@@ -14,7 +14,7 @@ from .report import StopReason
 from .round import Round
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
-from .words import CONTINUE, EMPTY, GO_ON, LAST_TURN
+from .words import EMPTY, GO_ON, LAST_TURN
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -35,7 +35,6 @@ class Standing:
     held: bool = False
     released: trio.Event | None = None
     stop: Stop | None = None
-    continued: int = 0
     was_empty: bool = False
     wrapping_up: bool = False
     wrapped_up: bool = False
@@ -62,7 +61,8 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         del history[-1], past[-1]
         done = {result.call_id: result for result in last.results}
         seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
-    agent.history.restore(history, state.steers.values())
+    agent.history.restore(history, state.steers.values(), state.measured)
+    agent.compactor.number, agent.compactor.summaries = state.compactions, state.summaries
     agent.turn = state.turn
     standing.said = state.last_text
     agent.memory.restore(state.seen, state.notes)
@@ -79,7 +79,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         agent.alerts.tell("user_message")
     else:
         notes = [message.text for message in history if isinstance(message, UserMessage) and message.kind == "note"]
-        standing.continued, standing.was_empty = notes.count(CONTINUE), EMPTY in notes
+        standing.was_empty = EMPTY in notes
     if calls := agent.history.conversation.open_calls:
         agent.work = Round(
             calls,

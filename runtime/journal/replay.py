@@ -283,6 +283,7 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         started_at=record.at,
         last_at=record.at,
         turn=event.turn,
+        window=event.window,
     )
     state.kept.update(event.results)
     if state.histories:
@@ -328,13 +329,13 @@ def _model_ended(
 
 def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, record: Record) -> None:
     actor.request = None
+    if event.purpose == "summary":
+        return
     actor.turn = event.turn + 1
     actor.wrapped_up = event.purpose == "wrap_up"
     actor.reopened = False
     if event.text.strip():
         actor.last_text = event.text
-    if event.purpose == "summary":
-        return
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)
     if state.histories:
@@ -438,6 +439,13 @@ def _context_compacted(state: RunState, actor: ActorState, event: ContextCompact
         if event.history is not None:
             actor.history = list(messages_from_json(event.history))
         actor.past.append(PastNote("compaction"))
+        if event.number:
+            actor.measured = (len(actor.history), event.after)
+    actor.judged = True
+    if event.number:
+        actor.compactions = event.number
+        actor.summaries += any(step.startswith("summarised") for step in event.steps)
+    state.kept.update(event.results)
 
 
 def _budget_reserved(state: RunState, actor: ActorState, event: BudgetReserved, record: Record) -> None:

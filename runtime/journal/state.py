@@ -89,7 +89,9 @@ class ActorState:
     `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
     is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
-    loop guard has seen the last round. `result_cap`: what the round under way may add.
+    loop guard has seen the last round. `result_cap`: what the round under way may add. `compactions`: how often the
+    history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
+    tokens then.
     """
 
     path: str
@@ -132,6 +134,10 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
+    window: int | None = None
+    compactions: int = 0
+    summaries: int = 0
+    measured: tuple[int, int] | None = None
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
