@@ -176,14 +176,14 @@ class Mailbox(Node):
         super().__init__(path)
         self.capacity = capacity
         self.closed: str | None = None
-        self._queue: deque[AnEnvelope] = deque()
+        self._queue: deque[AnEnvelope] | None = None  # made for the first message: most mailboxes are empty
         self._line: deque[AnEnvelope] | None = None
         self._taker: Task | None = None
 
     @property
     def queued(self) -> int:
         """How many messages have been accepted and not been taken."""
-        return len(self._queue)
+        return len(self._queue or ())
 
     @property
     def in_line(self) -> int:
@@ -193,7 +193,7 @@ class Mailbox(Node):
     @property
     def has_place(self) -> bool:
         """Whether a message would be accepted without waiting."""
-        return len(self._queue) < self.capacity
+        return len(self._queue or ()) < self.capacity
 
     def refusal(self) -> ActorStopped:
         """What the sender of a message to a closed mailbox gets."""
@@ -201,6 +201,8 @@ class Mailbox(Node):
 
     def put(self, envelope: AnEnvelope) -> None:
         """Give it a place, or a place in line."""
+        if self._queue is None:
+            self._queue = deque()
         if len(self._queue) < self.capacity:  # then nobody is in line: who is gets each place as it falls free
             envelope.stage = Stage.ACCEPTED
             self._queue.append(envelope)
@@ -222,6 +224,8 @@ class Mailbox(Node):
         envelope = self._queue.popleft()
         if self._line:
             self._admit(self._line.popleft())
+        elif not self._queue:
+            self._queue = None
         return envelope
 
     def drain(self) -> list[AnEnvelope]:
@@ -250,6 +254,7 @@ class Mailbox(Node):
         self._line.remove(envelope)
 
     def _admit(self, envelope: AnEnvelope) -> None:
+        assert self._queue is not None
         self._queue.append(envelope)
         envelope.accept()
 

@@ -14,6 +14,7 @@ from .alerts import Alerts
 from .background import Background
 from .compactor import Compactor
 from .context.joined import continuations, joined_text
+from .context.sections import announce
 from .context.squeeze import squeezed
 from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
@@ -28,6 +29,8 @@ from .events import (
 )
 from .family import Family, Hire
 from .history import History
+from .hooks.actor import ActorHooks
+from .hooks.hired import hooks_of
 from .limits.budget import Ask, Purpose
 from .limits.limits import Limits
 from .limits.loops import GuardSettings
@@ -35,17 +38,21 @@ from .messages import AssistantMessage, ToolCall, ToolResults, UserMessage, size
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .permits import Permits
+from .policy.paths import Workspace
 from .record import messages_to_json, report_to_json
 from .report import Assignment, Report, Status, StopReason
 from .resume import abandon
 from .round import NOTE_BYTES, Round, close_round, run_round
 from .run import Run
+from .skills.active import ActiveSkills
+from .skills.hired import recall_skills
 from .standing import RESULT_CAP, Standing
 from .stop import Stop
 from .tools import ToolBox
+from .tools.jobs import Jobs
 from .tools.memory import Memory
 from .turn import BYTES_PER_TOKEN, call_model
-from .words import CONTINUE, EMPTY, last_turn
+from .words import CONTINUE, EMPTY, STALE_SKILL, last_turn
 from .workbench import run_hooks
 
 MOST_CONTINUATIONS = 5
@@ -80,18 +87,24 @@ class Agent(Actor[Assignment, Report]):
         self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
         self.memory = Memory()
+        self.skills = ActiveSkills()
+        self.stale_skills: tuple[str, ...] = ()
+        self.remarks: list[str] = []
         self.family = Family(self, hire)
         self.background = Background(self)
+        self.jobs = Jobs(needed="start_job" in definition.tools)
+        self.user_hooks = ActorHooks(self, hooks_of(run, definition))
         self.turn = 0
         self.result_cap = RESULT_CAP
         self.room = RESULT_CAP * 2
         self.left_out = 0
+        self.tools_version = 0
         self.work: Round | None = None
         self.cut_text = ""
         self.standing = Standing()
         self.report: Report | None = None
         self._scope = trio.CancelScope()
-        self._earlier: Continuation | None = None
+        self.earlier: Continuation | None = None
 
     def equip(
         self, toolbox: ToolBox, system: tuple[str, ...], specs: tuple[ToolSpec, ...], guard: GuardSettings
@@ -103,6 +116,17 @@ class Agent(Actor[Assignment, Report]):
         self.alerts = Alerts(self.run, self.path, guard, toolbox)
         self.hooks = run_hooks(self)
         self.history.measure_prompt(system, self.specs)
+
+    def refit(self, toolbox: ToolBox) -> None:
+        """Give it other tools from its next turn on."""
+        self.toolbox, self.specs = toolbox, toolbox.specs()
+        self.alerts.toolbox = toolbox
+        self.history.measure_prompt(self.system, self.specs)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The run's workspace, and what the actor may read of its skills outside it."""
+        return self.run.workspace.reading(folders) if (folders := self.skills.folders) else self.run.workspace
 
     # --- the loop ------------------------------------------------------------------------------------------------
 
@@ -119,6 +143,8 @@ class Agent(Actor[Assignment, Report]):
                 report = await self._work()
             if report is None:
                 report = self._report("cancelled", detail=f"cancelled by {self.standing.cancelled_by}")
+            with trio.CancelScope() as self._scope:  # whoever cancels now cuts the last hooks short
+                await self.user_hooks.finished(report)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             raise
@@ -129,9 +155,10 @@ class Agent(Actor[Assignment, Report]):
         return report
 
     async def _work(self) -> Report:
-        async with self.background:
+        async with self.background, self.jobs:
             try:
                 for child in self.standing.orphans:
+                    await self.family.prepare(child.agent)
                     self.background.take_up(child)
                 with self.run.deadlines.soft(self.path) as scope:
                     outcome = await self._loop()
@@ -146,6 +173,8 @@ class Agent(Actor[Assignment, Report]):
                 self.standing.too_late = "has ended"
 
     async def _loop(self) -> Report | Stop:
+        if (refused := await self.user_hooks.start()) is not None:
+            return self._report("failed", detail=refused)
         while True:
             if self.standing.stop is not None and not self.history.conversation.open_calls:
                 return self.standing.stop
@@ -168,6 +197,8 @@ class Agent(Actor[Assignment, Report]):
         """What came in while the last step was under way: a human's words, reports of background children."""
         if self.history.conversation.open_calls:
             return
+        if self.definition.mcps and self.tools_version != self.run.mcps.version:
+            self.family.refit()
         if self.history.admit_steers():
             self.alerts.tell("user_message")
         for report in self.background.take_reports(self.room - NOTE_BYTES):
@@ -182,6 +213,8 @@ class Agent(Actor[Assignment, Report]):
                 return self._report("stopped", text, "length", f"still cut off after {times} continuations")
             self.history.note(CONTINUE, "length")
             self.alerts.tell("continuation")
+        if (refused := await self.user_hooks.before_model()) is not None:
+            return self._report("failed", detail=refused)
         if (stop := await self.compactor.before_call()) is not None:
             return stop
         try:
@@ -193,6 +226,7 @@ class Agent(Actor[Assignment, Report]):
         if isinstance(reply, Stop):
             return reply
         self._add(reply)
+        await self.user_hooks.after_model(reply)
         return None if reply.calls else self.alerts.observe(reply, None, self.history)
 
     def _add(self, reply: AssistantMessage) -> None:
@@ -222,7 +256,7 @@ class Agent(Actor[Assignment, Report]):
             return None
         text = joined_text(self.history.conversation.messages, CONTINUE) or self.standing.said
         if text.strip():
-            return self._report("completed", text)
+            return None if await self.user_hooks.sends_back(text) else self._report("completed", text)
         if self.standing.was_empty:
             return self._report("failed", detail="the model gave an empty answer twice")
         self.standing.was_empty = True
@@ -349,9 +383,10 @@ class Agent(Actor[Assignment, Report]):
 
     def follow(self, earlier: Continuation) -> None:
         """Begin with what the root of an earlier run has heard and said."""
-        self._earlier = earlier
+        self.earlier = earlier
         self.history.restore(earlier.history, ())
         self.turn = earlier.turn
+        recall_skills(self, earlier.carried)
 
     def begin(self, assignment: Assignment) -> None:
         """Put the actor on record as started, once; `handle` or `dismiss` ends it."""
@@ -378,11 +413,16 @@ class Agent(Actor[Assignment, Report]):
         )
         for lost in self.toolbox.left_out:
             text = f"{self.path} goes without its tool {lost.name}: {lost.why}"
+            self.remarks.append(text)
+        for text in self.remarks:
             self.run.append(Warned(actor=self.path, text=text))
+        announce(self)
         self.history.add(UserMessage(assignment.task))
+        for name in self.stale_skills:
+            self.history.note(STALE_SKILL.format(name=name), "skill")
 
     def _inherited(self) -> dict[str, Any]:
-        if (earlier := self._earlier) is None:
+        if (earlier := self.earlier) is None:
             return {}
         return {"history": messages_to_json(earlier.history), "turn": earlier.turn, "results": earlier.results}
 

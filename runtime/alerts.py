@@ -42,7 +42,7 @@ class Alerts:
         self._run = run
         self._path = path
         self._guard = None if settings.off else Guard(settings)
-        self._toolbox = toolbox
+        self.toolbox = toolbox
 
     def chant_guard(self) -> ChantGuard | None:
         """A fresh guard over one stream."""
@@ -106,7 +106,7 @@ class Alerts:
         )
 
     def _flags(self, name: str) -> Flags:
-        tool = self._toolbox.get(name)
+        tool = self.toolbox.get(name)
         if tool is None:
             return Flags(read_only=True)
         return Flags(read_only=tool.read_only, mutates=tool.mutates, poll=tool.poll)

@@ -15,6 +15,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 
 from .agent import Agent
 from .cast import Cast
+from .closed import closed_in
 from .config import Humans
 from .continuation import Continuation
 from .deadlines import Deadlines
@@ -23,18 +24,24 @@ from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
 from .grants import Grants
-from .hiring import hire, limits_from, limits_of, own_tools
+from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
+from .hooks.settings import Hook
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
 from .journal.state import RunState
+from .journal.veiled import VeiledJournal
 from .limits.ledger import Ledger
 from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .mcps.entry import Entry
+from .mcps.fleet import Fleet
+from .mcps.session import Surroundings
 from .messages import Usage
 from .model import Provider
 from .models import Models
 from .outline import Outline, outline, refuse_faulty
 from .outline import RunOptions as RunOptions
+from .plugins import plugins
 from .policy.decision import Ceiling
 from .policy.paths import PathError, Workspace
 from .policy.rules import Permissions
@@ -43,6 +50,11 @@ from .record import report_from_json, report_to_json
 from .report import Assignment, Report
 from .resume import take_over
 from .run import Run, RunSettings
+from .sandbox.box import Sandbox
+from .sandbox.places import own_folders
+from .sandbox.walls import Walls
+from .secrecy import Veil
+from .skills.places import Shelf
 from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
@@ -63,6 +75,13 @@ class Plan:
     workspace: Workspace
     humans: Humans = Humans()
     summary_model: str | None = None
+    walls: Walls = Walls()
+    shelf: Shelf = Shelf()
+    trusted: bool = False
+    notice: str = ""
+    hooks: tuple[Hook, ...] = ()
+    left_out: tuple[str, ...] = ()
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
 def plan(
@@ -75,7 +94,8 @@ def plan(
 
     `seen` is the first look at the same options, where the caller has had one.
     """
-    given = dict(providers or {})
+    added = plugins()
+    given = {**added.providers, **(providers or {})}
     seen = seen or outline(options, given)
     here, own = seen.here, seen.user
     models = Models(
@@ -83,14 +103,16 @@ def plan(
         {**own.providers, **here.providers},
         {**models_from(own.models, own.path), **models_from(here.models, here.path)},
         given=given,
+        addresses=[search.base_url for search in (here.search, own.search) if search is not None],
     )
+    options = attrs.evolve(options, task=Veil(models.secrets).text(options.task))
     limits = tightest(
         options.limits,
         limits_of(seen.root),
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, tools))}
+    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
     for member in seen.members:
         if not set(member.tools) <= set(known):
             refuse_faulty(seen.cast, member, tools=known)
@@ -120,7 +142,16 @@ def plan(
         known,
         workspace,
         humans,
-        _summary_model(seen, models),
+        walls=seen.walls,
+        shelf=seen.shelf or Shelf(),
+        trusted=not seen.notice,
+        notice=seen.notice,
+        hooks=(*own.hooks, *added.hooks, *here.hooks),
+        left_out=tuple(map(str, added.broken)),
+        servers={
+            name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
+        },
+        summary_model=_summary_model(seen, models),
     )
 
 
@@ -156,6 +187,7 @@ class LiveRun:
         self._error: ElencoError | None = None
         self._root: Agent | None = None
         self._cancelled_by = ""
+        self._starting = trio.CancelScope()
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -171,6 +203,7 @@ class LiveRun:
         """Cancel the whole run; it ends with a report that says so. Nothing happens to a run that has ended."""
         if self._root is None:
             self._cancelled_by = by
+            self._starting.cancel()
         elif self._root.path in self.run.live:
             self.run.append(CancelRequested(actor=self._root.path, by=by))
             self._root.cancel(by)
@@ -184,6 +217,7 @@ class LiveRun:
                     self._report = report or await self._work(root, task, limits)
                 if run.failure is not None:
                     raise run.failure
+                run.mcps.stop()
                 if self._report is not None:
                     run.append(RunFinished(report=report_to_json(self._report)))
             except ActorFailed as failed:
@@ -198,6 +232,8 @@ class LiveRun:
 
     async def _work(self, root: str, task: str, limits: Limits) -> Report:
         run = self.run
+        with self._starting:
+            await run.mcps.ready(run.cast.get(root).mcps)
         agent = self._root = hire(run, root, None, None, limits)
         assignment = Assignment(task)
         agent.begin(assignment)
@@ -255,10 +291,18 @@ async def open_run(
     if resumption is not None and journal.last_seq != resumption.state.seq:
         ready.workspace.close()
         raise JournalError(f"run {id} has gone on in another process meanwhile: try again")
+    veil = Veil(ready.models.secrets)
+    if veil:
+        journal = VeiledJournal(journal, veil)
     stream = LogStream(journal, clock=time.time)
     options = ready.options
     state = folder.path.parent.parent if folder is not None else None
-    ceiling = Ceiling(options.mode, ready.rules.ask, ready.rules.deny, root=ready.workspace.root)
+    root = ready.workspace.root
+    closed = closed_in(root, state)
+    walls = ready.walls
+    ceiling = Ceiling(
+        options.mode, ready.rules.ask, ready.rules.deny, walls.level, walls.network, root=root, closed=closed
+    )
     run = Run(
         id=id,
         journal=journal,
@@ -281,10 +325,20 @@ async def open_run(
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
             summary_model=ready.summary_model,
             compacts=options.compacts,
+            hooks=ready.hooks,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),
         chance=random.Random(),
+        veil=veil,
+        shelf=ready.shelf,
+        trusted=ready.trusted,
+        state=state,
     )
+    scratch = folder.path / "tmp" if folder is not None else None
+    run.sandbox = Sandbox(run.reaper, root, walls, own_folders(state), scratch)
+    if ready.servers:
+        around = Surroundings(run.reaper, run.workspace.root, state)
+        run.mcps = Fleet(ready.servers, around, run.append, run.chance.random, reserved_names(run), run.peer)
     limits = ready.limits
     report = resumption.report if resumption is not None else None
     if resumption is None:
@@ -304,10 +358,17 @@ async def open_run(
     else:
         limits = resumption.limits
         take_over(run, resumption.state, limits, resumption.changes)
+    if walls.ignored and resumption is None:
+        text = (
+            f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
+        )
+        run.append(Warned(text=text))
+    for text in (*([ready.notice] if ready.notice else []), *ready.left_out):
+        run.append(Warned(text=text))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)
     try:
-        async with serving() as nursery:
+        async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
             nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
             yield live
@@ -315,5 +376,6 @@ async def open_run(
     finally:
         stream.close()
         await run.reaper.aclose()
+        await run.sandbox.aclose()
         await ready.models.aclose()
         ready.workspace.close()

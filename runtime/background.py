@@ -211,6 +211,7 @@ def start_tool(parent: Agent, child: Definition) -> Tool:
     async def run(ctx: ToolContext, task: str) -> Output:
         name = parent.family.ended_before(ctx.call_id)
         if name is None:
+            await parent.family.prepare(child.name)
             name = parent.background.begin(parent.family.hire(child.name, ctx.call_id), task, ctx.call_id)
         await trio.lowlevel.checkpoint()
         return Output(f"{name} has started. Its report comes as a message, or with {AWAIT}(name='{name}').")

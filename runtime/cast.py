@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -10,12 +11,17 @@ import attrs
 
 from . import shipped
 from .config import user_folder
-from .definitions import Definition, load
+from .definitions import Definition, Style, load
 from .errors import DefinitionError, Fault, UsageError, did_you_mean
 
 Origin: TypeAlias = Literal["workspace", "user", "shipped"]
 
 WORKSPACE_PLACES = ("agents", ".agents/agents")
+FOREIGN_PLACES: tuple[tuple[str, Style], ...] = (
+    (".claude/agents", "claude"),
+    (".opencode/agents", "opencode"),
+    (".opencode/agent", "opencode"),
+)
 
 
 @attrs.frozen
@@ -32,10 +38,14 @@ class Member:
 
 @attrs.frozen
 class Cast:
-    """All agents by name, in the order their places come; `shadowed` are later files of a name already taken."""
+    """All agents by name, in the order their places come; `shadowed` are later files of a name already taken.
+
+    `disabled` are those whose files say that they are offered to nobody.
+    """
 
     members: dict[str, Member]
     shadowed: tuple[Member, ...] = ()
+    disabled: tuple[Member, ...] = ()
 
     def get(self, name: str) -> Definition:
         """The usable Definition of that name. Raises UsageError for none, DefinitionError for a faulty file."""
@@ -68,20 +78,65 @@ def find(workspace: Path, user: Path | None = None) -> Cast:
     """Look in all places. A file that cannot be read is a member with faults, so that it is told, not missed."""
     members: dict[str, Member] = {}
     shadowed: list[Member] = []
+    disabled: list[Member] = []
     for member in _places(workspace, user if user is not None else user_folder()):
-        if member.name in members:
+        if member.definition is not None and member.definition.disabled:
+            disabled.append(member)
+        elif member.name in members:
             shadowed.append(member)
         else:
             members[member.name] = member
-    return Cast(members, tuple(shadowed))
+    members = {name: _with_known_children(member, members) for name, member in members.items()}
+    return Cast(members, tuple(shadowed), tuple(disabled))
+
+
+def _with_known_children(member: Member, members: dict[str, Member]) -> Member:
+    """Another runtime's file may name agents that are not here: it goes without them, and that is told."""
+    definition = member.definition
+    if definition is None or definition.style == "native":
+        return member
+    missing = [
+        name for name in definition.subagents if (child := members.get(name)) is None or child.definition is None
+    ]
+    if not missing:
+        return member
+    told = (Fault(definition.path, 1, f"there is no agent '{name}' to call", warning=True) for name in missing)
+    warnings = (*definition.warnings, *told)
+    kept = tuple(name for name in definition.subagents if name not in missing)
+    known = attrs.evolve(definition, subagents=kept, warnings=warnings)
+    return attrs.evolve(member, definition=known, faults=warnings)
 
 
 def _places(workspace: Path, user: Path | None) -> Iterator[Member]:
     for place in WORKSPACE_PLACES:
         yield from _folder(workspace / place, "workspace", place)
+    for place, style in FOREIGN_PLACES:
+        yield from _foreign(workspace / place, place, style)
     if user is not None:
         yield from _folder(user / "agents", "user", str(user / "agents"))
     yield from _folder(shipped.folder("agents"), "shipped", "shipped:agents")
+
+
+def _foreign(folder: Path, shown: str, style: Style) -> Iterator[Member]:
+    """The agent files of another runtime, those in folders below as well."""
+    if not folder.is_dir():
+        return
+    from .foreign.models import settled
+    from .foreign.read import load_foreign
+
+    for path in sorted(path for path in folder.rglob("*.md") if path.is_file()):
+        below = path.relative_to(folder)
+        name = below.with_suffix("").as_posix()
+        place = f"{shown}/{below.as_posix()}"
+        try:
+            definition = settled(load_foreign(path, place, style, name), os.environ)
+        except DefinitionError as error:
+            yield Member(path.stem, path, place, "workspace", None, error.faults)
+        except OSError as error:
+            fault = Fault(place, 1, f"cannot be read: {error.strerror}")
+            yield Member(path.stem, path, place, "workspace", None, (fault,))
+        else:
+            yield Member(definition.name, path, place, "workspace", definition, definition.warnings)
 
 
 def _folder(folder: Path, origin: Origin, shown: str) -> Iterator[Member]:

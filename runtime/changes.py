@@ -25,7 +25,8 @@ class Changes:
 
         Raises ToolError where the content cannot be kept: then the file stays as it is. Raises JournalError.
         """
-        if change.content is not None:
+        # A file that holds a key is not copied: its change cannot be undone, and the key stays in one place.
+        if change.content is not None and not self._run.veil.holds(change.content):
             try:
                 self._run.journal.contents.put(change.content)
             except OSError as error:

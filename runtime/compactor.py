@@ -15,7 +15,6 @@ from .context.compaction import (
     unmeasured,
     without_old_reasoning,
 )
-from .context.prefix import Prefix
 from .context.summary import (
     PROMPT,
     Split,
@@ -29,7 +28,6 @@ from .context.summary import (
     within,
 )
 from .context.window import Window, window_in
-from .events import PrefixChanged
 from .known import OFFLINE
 from .limits.budget import MIN_OUTPUT, Ask
 from .limits.estimate import byte_length, tokens_of_bytes
@@ -58,7 +56,6 @@ class Compactor:
         self.window = Window(window) if window else None
         self.number = 0
         self.summaries = 0
-        self._sent: Prefix | None = None
 
     # --- sizes -------------------------------------------------------------------------------------------------------
 
@@ -82,7 +79,6 @@ class Compactor:
 
         A cancelled call leaves the history as it was, or compacted and on record.
         """
-        self._note_prefix()
         window = self.window
         if window is None:
             return None
@@ -100,7 +96,6 @@ class Compactor:
 
     async def before_last_turn(self) -> None:
         """Make room for one more reply with what costs nothing."""
-        self._note_prefix()
         if self.window is not None and not self.window.holds(used := self.used()):
             await self._compact(used, self.window.target, "the last turn", asks=False)
 
@@ -120,9 +115,8 @@ class Compactor:
         if learned < 1:
             return False
         self.window = Window(learned)
-        smaller = said is not None and (before is None or learned < before.size) and self.window.holds(used)
         target = min(self.window.target, used // 2)
-        return await self._compact(used, target, "the provider refused the prompt as too long") or smaller
+        return await self._compact(used, target, "the provider refused the prompt as too long")
 
     async def by_hand(self) -> str:
         """Compact because a person asked for it; what came of it, in words."""
@@ -135,18 +129,6 @@ class Compactor:
         assert self.window is not None
         text = f"context_window: about {used:,} of {self.window.size:,} tokens are taken, and compacting frees no more"
         return Stop("context_window", text)
-
-    def _note_prefix(self) -> None:
-        """Put on record why what stands before the messages is not the same as last time."""
-        me = self._me
-        if self._sent is not None and self._sent.tools is me.specs and self._sent.system is me.system:
-            return
-        now = Prefix(me.model.full_name, me.system, me.specs)
-        if self._sent is not None and (why := now.changed_since(self._sent)):
-            me.history.measure_prompt(me.system, me.specs)
-            tools = tuple(spec.as_json() for spec in me.specs)
-            me.run.append(PrefixChanged(actor=me.path, why=why, prompt=me.system, tools=tools))
-        self._sent = now
 
     # --- compaction --------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,10 @@ from .definitions import CAP_KEYS, Caps, Permissions, caps, permissions
 from .errors import DefinitionError, Fault
 from .frontmatter import Fields, Source, Value, Wrong, mapping, number, one_of, parse, text
 from .handwritten import read_text
+from .hooks.settings import Hook, hooks
+from .mcps.entry import Entry, entries
+from .sandbox.settings import sandbox_settings
+from .sandbox.walls import SandboxSettings
 
 if TYPE_CHECKING:
     from .wire import WireName
@@ -37,13 +41,15 @@ KEYS = (
 class ProviderConfig:
     """A server the user added, or other settings for a known one: None leaves it to what is known of it.
 
-    `key_env` is the environment variable its key is in. `timeouts` are seconds by WAITS.
+    `key_env` is the environment variable its key is in. `timeouts` are seconds by WAITS. A `keyless` server is sent no
+    key, whatever is set: a workspace that nobody trusts named it.
     """
 
     base_url: str | None = None
     wire: WireName | None = None
     key_env: str | None = None
     timeouts: Mapping[str, float] = attrs.field(factory=dict[str, float])
+    keyless: bool = False
 
 
 WAITS = ("connect", "first_byte", "idle")
@@ -81,13 +87,13 @@ class Config:
     model: str | None = None
     providers: Mapping[str, ProviderConfig] = attrs.field(factory=dict[str, ProviderConfig])
     models: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    mcp_servers: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    mcp_servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
     permissions: Permissions = Permissions()
     limits: Caps = Caps()
     loops: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
-    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    hooks: tuple[Hook, ...] = ()
     search: SearchConfig | None = None
-    sandbox: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    sandbox: SandboxSettings = SandboxSettings()
     approvals: Humans = Humans()
     context: ContextConfig = ContextConfig()
 
@@ -127,13 +133,13 @@ def read(content: str, shown: str) -> Config:
         model=fields.take("model", text),
         providers=fields.take("providers", _providers, {}),
         models=fields.take("models", mapping, {}),
-        mcp_servers=fields.take("mcpServers", mapping, {}),
+        mcp_servers=fields.take("mcpServers", entries, {}),
         permissions=fields.take("permissions", permissions, Permissions()),
         limits=fields.take("limits", _limits, Caps()),
         loops=fields.take("loops", mapping, {}),
-        hooks=fields.take("hooks", mapping, {}),
+        hooks=fields.take("hooks", hooks, ()),
         search=fields.take("search", _search),
-        sandbox=fields.take("sandbox", mapping, {}),
+        sandbox=fields.take("sandbox", sandbox_settings, SandboxSettings()),
         approvals=fields.take("approvals", _approvals, Humans()),
         context=fields.take("context", _context, ContextConfig()),
     )
@@ -153,10 +159,12 @@ def _search(value: Value) -> SearchConfig:
 
 
 def _http_url(value: Value) -> str:
-    url = text(value)
-    scheme, mark, rest = url.partition("://")
-    if scheme not in ("http", "https") or not mark or not rest.strip("/"):
-        raise Wrong("must be a URL that begins with http:// or https://", value)
+    from .known import unusable
+
+    url = text(value).strip()
+    if why := unusable(url):
+        fault = value.fault(f"must be a URL that begins with http:// or https://: {why}")
+        raise Wrong("", faults=[attrs.evolve(fault, source="") if "@" in url else fault])  # a password is not shown
     return url.rstrip("/")
 
 
@@ -208,7 +216,7 @@ def _providers(value: Value) -> Mapping[str, ProviderConfig]:
         fields = Fields[Any](entry, ("base_url", "wire", "key_env", "timeouts"), [])
         if "base_url" not in fields and not fields.faults and key.plain() not in KNOWN:
             raise Wrong(f"{key.plain()} needs a base_url", entry)
-        base_url = fields.take("base_url", text)
+        base_url = fields.take("base_url", _http_url)
         config = ProviderConfig(
             base_url,
             fields.take("wire", one_of(*WIRES), "openai-chat" if base_url else None),

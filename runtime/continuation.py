@@ -9,10 +9,12 @@ import attrs
 
 from .conversation import Conversation
 from .errors import JournalError, UsageError
+from .events import SkillLoaded
 from .journal.interface import Contents
-from .journal.state import ActorState, RunState
-from .messages import Message, UserMessage
+from .journal.state import ActorState, CallState, RunState
+from .messages import JsonObject, Message, ToolResult, UserMessage
 from .record import result_of
+from .words import UNKNOWN
 
 BROKEN_OFF = "interrupted: the run ended before this call did"
 NEW_TASK = "That run has ended. What follows is a new task, with room and tools of its own."
@@ -21,7 +23,7 @@ NEW_TASK = "That run has ended. What follows is a new task, with room and tools 
 @attrs.frozen
 class Continuation:
     """What the root of `run` leaves: its history, its number of replies, the first free number of an actor, and the
-    hashes of long results.
+    hashes of long results. `agent`, `prompt`, `tools` and `skills` are what it was, was shown and had loaded.
     """
 
     run: str
@@ -29,12 +31,22 @@ class Continuation:
     turn: int
     number: int
     results: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    agent: str = ""
+    prompt: tuple[str, ...] = ()
+    tools: tuple[JsonObject, ...] = ()
+    skills: tuple[SkillLoaded, ...] = ()
+
+    @property
+    def carried(self) -> tuple[SkillLoaded, ...]:
+        """The skills that count as loaded from the start; a new task is pre-approved nothing by them."""
+        return tuple(attrs.evolve(event, allows=()) for event in self.skills)
 
 
 def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> Continuation:
     """What a follow-up of a run begins with; what its history refers to is put among the new run's contents. Blocks.
 
-    Calls that have no result get one that says so. Raises UsageError for a run that never began, OSError.
+    Calls that have no result get one that says so, and whether they may have taken effect. Raises UsageError for a
+    run that never began, OSError.
     """
     root = state.actors.get(state.root)
     if root is None:
@@ -46,12 +58,20 @@ def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> C
     for handle, text in state.long_reports.items():
         results[handle] = new.put(text.encode(errors="replace"))
     number = max(actor.number for actor in state.actors.values()) + 1
-    return Continuation(id, _closed(root), root.turn, number, results)
+    skills = tuple(root.skills.values())
+    return Continuation(id, _closed(root), root.turn, number, results, root.agent, root.prompt, root.tools, skills)
 
 
 def _closed(root: ActorState) -> tuple[Message, ...]:
-    done = {id: result_of(call.finished) for id, call in root.calls.items() if call.finished is not None}
+    done = {id: _result(call) for id, call in root.calls.items() if call.finished is not None or call.started}
     conversation = Conversation(tuple(root.history)).settle(done, BROKEN_OFF)
     said = tuple(UserMessage(steer.text, "steer") for steer in root.steers.values())
     after = () if root.status == "completed" else (UserMessage(NEW_TASK, "note"),)
     return (*conversation.messages, *said, *after)
+
+
+def _result(call: CallState) -> ToolResult:
+    """What is on record, or that a call which was begun may have taken effect."""
+    if call.finished is not None:
+        return result_of(call.finished)
+    return ToolResult(call.call_id, call.name, UNKNOWN, "unknown")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -28,8 +28,10 @@ from .frontmatter import (
     texts,
 )
 from .handwritten import read_bytes
+from .hooks.settings import Hook, hooks
 
 T = TypeVar("T")
+Style: TypeAlias = Literal["native", "claude", "opencode"]
 
 CAP_KEYS = (
     "max_steps",
@@ -67,6 +69,7 @@ NEEDED = (
     ("name", "what the agent is called, 1 to 64 of a-z, 0-9 and -"),
     ("description", "one line that the parent's model reads"),
 )
+WORDS = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill", "mcps": "MCP server"}
 VARIABLES = ("model", "workspace", "tools", "subagents", "skills", "date")
 
 
@@ -106,7 +109,10 @@ class OutputRules:
 
 @attrs.frozen
 class Definition:
-    """One agent as its file says; `path` is where it came from, as shown to a person."""
+    """One agent as its file says; `path` is where it came from, as shown to a person.
+
+    Of a file in another runtime's `style`, its prompt is no template; one that is `disabled` is offered to nobody.
+    """
 
     name: str
     description: str
@@ -123,12 +129,14 @@ class Definition:
     permissions: Permissions = Permissions()
     loops: Mapping[str, Any] | Literal["off"] = attrs.field(factory=dict[str, Any])
     thinking: int | Literal["low", "medium", "high"] | None = None
-    hooks: Mapping[str, Any] = attrs.field(factory=dict[str, Any])
+    hooks: tuple[Hook, ...] = ()
     instructions: bool = False
     output: OutputRules | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_output_tokens: int | None = None
+    style: Style = "native"
+    disabled: bool = False
     warnings: tuple[Fault, ...] = ()
 
 
@@ -172,7 +180,7 @@ def read(content: str, shown: str) -> Definition:
         prompt=cut.body.strip("\n"),
         path=shown,
         when_to_use=fields.take("when_to_use", text, ""),
-        model=fields.take("model", text),
+        model=fields.take("model", _model),
         tools=fields.take("tools", texts, ()),
         skills=fields.take("skills", _skills, ()),
         mcps=fields.take("mcps", texts, ()),
@@ -182,7 +190,7 @@ def read(content: str, shown: str) -> Definition:
         permissions=fields.take("permissions", permissions, Permissions()),
         loops=fields.take("loops", _loops, {}),
         thinking=fields.take("thinking", _thinking),
-        hooks=fields.take("hooks", mapping, {}),
+        hooks=fields.take("hooks", hooks, ()),
         instructions=fields.take("instructions", boolean, False),
         output=fields.take("output", _output),
         temperature=fields.take("temperature", number(0, 2)),
@@ -191,7 +199,7 @@ def read(content: str, shown: str) -> Definition:
     )
     if not any(fault.text.startswith("expected a mapping") for fault in faults):
         faults += [Fault(shown, cut.header_line, f"{key} missing: {what}") for key, what in NEEDED if key not in fields]
-    if "tools" not in fields:
+    if "tools" not in fields and "mcps" not in fields:
         warnings.append(Fault(shown, cut.header_line, "no key 'tools': this agent gets no tools", warning=True))
     if not definition.prompt.strip():
         warnings.append(
@@ -216,7 +224,7 @@ def unknown_names(definition: Definition, content: str, **known: Iterable[str]) 
         for value in _entries(place) if place is not None else []:
             name = value.plain()
             if isinstance(name, str) and name not in there:
-                word = {"tools": "tool", "subagents": "agent", "talks_to": "agent", "skills": "skill"}.get(key, key)
+                word = WORDS.get(key, key)
                 faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
     return faults
 
@@ -232,6 +240,13 @@ def _name(value: Value) -> str:
     plain = text(value)
     if not NAME.fullmatch(plain):
         raise Wrong(f"'{plain}' is no name: 1 to 64 of a-z, 0-9 and -")
+    return plain
+
+
+def _model(value: Value) -> str:
+    plain = text(value).strip()
+    if not plain or any(character.isspace() or not character.isprintable() for character in plain):
+        raise Wrong(f"'{plain}' names no model: write PROVIDER/MODEL, without blanks")
     return plain
 
 

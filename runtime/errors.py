@@ -74,8 +74,20 @@ def first_of(error: BaseException, kind: type[E]) -> E | None:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that `word` was probably meant to be."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
+    names = list(known)
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if found:
+        return found[0]
+    plain = {_plain(name): name for name in reversed(names)}
+    found = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.75)
+    if found:
+        return plain[found[0]]
+    begun = [name for name in names if len(word) >= 3 and name.startswith(word)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _plain(word: str) -> str:
+    return word.casefold().replace("-", "_")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -382,9 +382,14 @@ class NotesChanged(Event):
 
 @attrs.frozen(kw_only=True)
 class SkillLoaded(Event):
+    """`text` is what the model was given, `digest` the hash of the skill's file, `allows` the rules it brings."""
+
     type: ClassVar[str] = "skill.loaded"
     name: str
     path: str = ""
+    text: str = ""
+    digest: str = ""
+    allows: tuple[str, ...] = ()
 
 
 # --- messages ----------------------------------------------------------------------------------------------------
@@ -549,11 +554,21 @@ class PrefixChanged(Event):
 
 @attrs.frozen(kw_only=True)
 class HookFinished(Event):
+    """A hook has run at a moment (`event`). `outcome` is none, allow, ask, deny or error; `message` says why.
+
+    `arguments` are those the call has from then on, `context` what it added: to the result of the call `call_id`, or,
+    where there is none, to the history as a message, with this very event.
+    """
+
     type: ClassVar[str] = "hook.finished"
     hook: str
-    verdict: str
+    event: str
+    outcome: str
     seconds: float
     message: str = ""
+    call_id: str = ""
+    arguments: JsonObject | None = None
+    context: str = ""
 
 
 @attrs.frozen(kw_only=True)

@@ -54,6 +54,17 @@ class Family:
             agent, _, number = path.rpartition("/")[2].rpartition("-")
             self._names[agent] = max(self._names.get(agent, 0), int(number))
 
+    async def prepare(self, agent: str) -> None:
+        """Have the MCP servers at hand that a child's file names. A cancelled call leaves them being connected to."""
+        if agent in (run := self._parent.run).cast.members:
+            await run.mcps.ready(run.cast.get(agent).mcps)
+
+    def refit(self) -> None:
+        """Give the parent itself the tools its servers have now."""
+        from .hiring import refit
+
+        refit(self._parent)
+
     def hire(self, agent: str, call_id: str) -> Agent:
         """A child with its place in the ledger. Raises ToolError where depth or width forbid it."""
         try:
@@ -68,6 +79,7 @@ class Family:
         """
         if (ended := self._recorded(call_id)) is not None and ended.report is not None:
             return output(ended.path, report_from_json(ended.report))
+        await self.prepare(agent)
         key = (agent, " ".join(task.split()))
         while (asked := self._asks.get(key)) is not None:
             asked.ended = asked.ended or trio.Event()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
@@ -12,6 +14,10 @@ import yaml
 from .errors import DefinitionError, Fault, did_you_mean
 
 T = TypeVar("T")
+MOST_VALUES = 20_000
+"""Values a text may stand for once its aliases are written out."""
+MOST_NUMBER = 10**15
+_DECIMAL = re.compile(r"[-+]?[0-9][0-9_]*")
 Convert = Callable[["Value"], T]
 
 
@@ -118,6 +124,7 @@ def parse(source: Source) -> Value | None:
     try:
         node = yaml.compose(source.text, Loader=yaml.SafeLoader)
         if node is not None:
+            _measure(node)
             _construct(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -130,6 +137,33 @@ def parse(source: Source) -> Value | None:
     except RecursionError:
         raise DefinitionError([Fault(source.path, source.first_line, "nested too deeply")]) from None
     return Value(source, node) if node is not None else None
+
+
+def _measure(node: yaml.Node) -> None:
+    """Refuse aliases that stand for too much, or for what they are part of. Raises MarkedYAMLError."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        known = sizes.get(id(node))
+        if known is not None:
+            if known < 0:
+                raise yaml.MarkedYAMLError(problem="a value that is part of itself", problem_mark=node.start_mark)
+            return known
+        sizes[id(node)] = -1
+        found = 1
+        if isinstance(node, yaml.SequenceNode):
+            found += sum(size(each) for each in cast("list[yaml.Node]", node.value))
+        elif isinstance(node, yaml.MappingNode):
+            pairs = cast("list[tuple[yaml.Node, yaml.Node]]", node.value)
+            found += sum(size(key) + size(value) for key, value in pairs)
+        if found > MOST_VALUES:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {MOST_VALUES} values, aliases written out", problem_mark=node.start_mark
+            )
+        sizes[id(node)] = found
+        return found
+
+    size(node)
 
 
 def _construct(node: yaml.Node) -> Any:
@@ -203,11 +237,21 @@ def integer(low: int = 0, high: int | None = None) -> Callable[[Value], int]:
         plain = value.plain()
         if not isinstance(plain, int) or isinstance(plain, bool):
             raise Wrong(f"expected a whole number, found {kind(plain)}")
+        _written_in_digits(value)
         if plain < low or (high is not None and plain > high):
             raise Wrong(f"expected {low} or more, found {plain}" if high is None else f"expected {low} to {high}")
+        if plain > MOST_NUMBER:
+            raise Wrong(f"expected at most {MOST_NUMBER}, found more")
         return plain
 
     return convert
+
+
+def _written_in_digits(value: Value) -> None:
+    """YAML reads 1:30 as ninety and 010 as eight; nobody who writes a limit means that."""
+    written = str(value.node.value)
+    if not _DECIMAL.fullmatch(written) or (written.lstrip("+-")[:1] == "0" and written.lstrip("+-0_")):
+        raise Wrong(f"expected a number in plain digits, found '{written}'")
 
 
 def number(low: float = 0.0, high: float | None = None) -> Callable[[Value], float]:
@@ -215,7 +259,9 @@ def number(low: float = 0.0, high: float | None = None) -> Callable[[Value], flo
         plain = value.plain()
         if not isinstance(plain, int | float) or isinstance(plain, bool):
             raise Wrong(f"expected a number, found {kind(plain)}")
-        if not low <= plain or (high is not None and plain > high):
+        if isinstance(plain, int) or ":" in str(value.node.value):
+            _written_in_digits(value)
+        if not math.isfinite(plain) or not low <= plain <= (MOST_NUMBER if high is None else high):
             raise Wrong(f"expected {low:g} or more, found {plain}" if high is None else f"expected {low:g} to {high:g}")
         return float(plain)
 

@@ -22,6 +22,18 @@ _KINDS = (
 
 def read_bytes(path: Path, most: int = MOST) -> bytes:
     """The content of a regular file of at most `most` bytes. Raises OSError whose `strerror` is for a person."""
+    content, size = read_start(path, most)
+    if size > most:
+        raise OSError(
+            errno.EFBIG,
+            f"it has {size / (1 << 20):.1f} MB, and at most {most >> 20} MB are read; shorten it",
+            str(path),
+        )
+    return content
+
+
+def read_start(path: Path, most: int) -> tuple[bytes, int]:
+    """The first `most` bytes of a regular file, and how many it has. Raises OSError as `read_bytes`."""
     # A pipe would be waited for at its opening already.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with open(descriptor, "rb") as file:
@@ -30,14 +42,7 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
             what = next((word for is_kind, word in _KINDS if is_kind(found.st_mode)), "no file")
             raise OSError(errno.EINVAL, f"it is {what}; put a regular file in its place", str(path))
         content = file.read(most + 1)
-    if len(content) > most:
-        size = max(found.st_size, len(content))
-        raise OSError(
-            errno.EFBIG,
-            f"it has {size / (1 << 20):.1f} MB, and at most {most >> 20} MB are read; shorten it",
-            str(path),
-        )
-    return content
+    return content[:most], max(found.st_size, len(content))
 
 
 def read_text(path: Path, most: int = MOST) -> str:

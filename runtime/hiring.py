@@ -9,8 +9,9 @@ from functools import lru_cache
 import attrs
 
 from .agent import Agent
-from .background import await_tool, start_tool
+from .background import AWAIT, START, await_tool, start_tool
 from .context.prompt import listing, render, system_parts
+from .context.sections import BUDGET, lasting, sections
 from .definitions import Caps, Definition
 from .errors import DefinitionError, Fault, NotHired, did_you_mean
 from .events import PrefixChanged, Warned
@@ -22,9 +23,12 @@ from .model import ToolSpec
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
 from .run import Run
+from .skills.active import listed
+from .skills.hired import give_skills
 from .standing import restore
 from .tools import Tool, ToolBox
-from .tools.delegate import delegate_tool
+from .tools.delegate import PREFIX, delegate_tool, tool_name
+from .tools.skill import skill_tool
 
 
 def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits: Limits | None = None) -> Agent:
@@ -62,7 +66,9 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
         hire=_hire,
     )
     run.deadlines.start(path, above, bounds.timeout, recovered.elapsed if recovered is not None else 0.0)
-    toolbox = _toolbox(run, agent, own)
+    give_skills(run, agent)
+    toolbox = _toolbox(run, agent, own, recovered)
+    agent.tools_version = run.mcps.version
     prompt, specs = _prefix(run, agent, toolbox, recovered)
     agent.equip(toolbox, prompt, specs, _guard(run, definition))
     if parent is None and recovered is None and run.earlier is not None:
@@ -95,6 +101,12 @@ def own_tools(known: Mapping[str, Tool], definition: Definition) -> list[Tool]:
     return [known[name] for name in dict.fromkeys(definition.tools)]
 
 
+def reserved_names(run: Run) -> frozenset[str]:
+    """The names that tools of MCP servers may not take, whoever they are for."""
+    agents = [tool_name(prefix, name) for name in run.cast.members for prefix in (PREFIX, START)]
+    return frozenset((*run.tools, run.results.reader.name, AWAIT, "use_skill", *agents))
+
+
 def limits_of(definition: Definition) -> Limits:
     """The limits an agent file sets, each said by that file."""
     return limits_from(definition.caps, definition.path)
@@ -120,19 +132,45 @@ def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
     return Permits(own + settings.rules, ceiling, settings.yes, run.grants)
 
 
-def _toolbox(run: Run, agent: Agent, own: list[Tool]) -> ToolBox:
+def refit(agent: Agent) -> None:
+    """Give an actor the tools its servers have now, where they are others than its model was shown."""
+    run = agent.run
+    agent.tools_version = run.mcps.version
+    toolbox = _toolbox(run, agent, own_tools(run.tools, agent.definition), None)
+    if toolbox.specs() == agent.specs:
+        return
+    agent.refit(toolbox)
+    why = f"the tools of {' or '.join(agent.definition.mcps)} have changed"
+    run.append(PrefixChanged(actor=agent.path, why=why, tools=tuple(spec.as_json() for spec in agent.specs)))
+
+
+def _toolbox(run: Run, agent: Agent, own: list[Tool], recovered: ActorState | None) -> ToolBox:
     """The actor's tools. Where none belongs to this very actor, all actors of its file have the same box."""
     name = agent.definition.name
-    shared = None if agent.definition.subagents else run.toolboxes.get(name)
+    own_box = bool(agent.definition.subagents or agent.definition.skills or agent.definition.mcps)
+    shared = None if own_box else run.toolboxes.get(name)
     if shared is not None:
         return shared
-    tools = [*own, *_delegates(run, agent)]
+    skills = [skill_tool(agent)] if agent.skills.offered else []
+    tools = [*own, *skills, *_served(run, agent, recovered), *_delegates(run, agent)]
     if tools:
         tools.append(run.results.reader)
     toolbox = ToolBox(tools)
-    if not agent.definition.subagents:
+    if not own_box:
         run.toolboxes[name] = toolbox
     return toolbox
+
+
+def _served(run: Run, agent: Agent, recovered: ActorState | None) -> Iterable[Tool]:
+    """The tools of the agent's MCP servers; of one that is not there now, those on record."""
+    names = agent.definition.mcps
+    if not names:
+        return ()
+    recorded = None
+    if recovered is not None and run.recovered is not None:
+        shown = {each["name"]: each for each in recovered.tools}
+        recorded = run.mcps.recorded(run.recovered.server_tools, shown)
+    return run.mcps.tools_of(names, recorded)
 
 
 def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
@@ -155,7 +193,7 @@ def _prefix(
     changes = [
         word
         for word, changed in (
-            ("prompt", prompt[:1] != recovered.prompt[:1]),
+            ("prompt", lasting(prompt) != lasting(recovered.prompt)),
             ("tools", specs != recorded),
             ("model", agent.model.full_name != recovered.model),
         )
@@ -182,6 +220,7 @@ def _prefix(
 def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, ...]:
     definition = agent.definition
     children = [run.cast.get(name) for name in definition.subagents]
+    template = definition.style == "native"
     prompt = render(
         definition.prompt,
         {
@@ -189,9 +228,9 @@ def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, .
             "workspace": str(run.workspace.root),
             "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in toolbox),
             "subagents": listing((child.name, child.description) for child in children),
-            "skills": listing(()),
+            "skills": listing(listed(agent.skills.offered)[0]),
             "date": date,
         },
     )
     budget = run.gate.ledger.remaining(agent.path).text(run.deadlines.left(agent.path))
-    return system_parts(prompt, [("budget", budget)])
+    return system_parts(prompt if template else definition.prompt, [*sections(agent), (BUDGET, budget)])

@@ -42,6 +42,10 @@ class History:
         if isinstance(message, AssistantMessage) and message.usage is not None and message.usage.total > 0:
             self.gauge = self.gauge.after_reply(message.usage)
 
+    def hear(self, text: str) -> None:
+        """A message that is on record by another event."""
+        self.add(UserMessage(text, "note"))
+
     def note(self, text: str, why: str, stop: Stop | None = None) -> None:
         """A message of the runtime's own; `stop` is why a last turn is asked for."""
         decided = {"reason": stop.reason, "detail": stop.detail} if stop is not None else None

@@ -32,6 +32,7 @@ TOOL_NAMES = (
     *("list_files", "find_files", "search_text", "search_passages", "read_file", "write_file"),
     *("edit_file", "insert_lines", "replace_lines", "delete_lines", "apply_patch"),
     *("move_file", "delete_file", "make_folder", "diff", "file_outline"),
+    *("shell", "start_job", "job_output", "stop_job"),
     *("fetch_url", "search_web", "ask_user", "todo_write", "todo_read"),
 )
 """The tools of `runtime.tools.registry`, by name: loading them takes longer than telling of a slip may."""
@@ -131,10 +132,12 @@ def place_of(
         raise UsageError(f"unknown provider '{provider}' in {where}{did_you_mean(provider, names)}  (elenco models)")
     base_url = flags.base_url or (own.base_url if own is not None else None)
     base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None and base_url else "")
-    if base_url is not None and (why := _unusable(base_url)):
+    if base_url is not None and (why := unusable(base_url)):
         shown = "an address with a name or password in it" if "@" in base_url else repr(base_url)
         raise UsageError(f"{base_from}: no usable base URL: {shown}: {why}")
     key_env = key_variable(provider, own)
+    if own is not None and own.keyless and not flags.base_url:
+        key_env = None
     key = environment.get(key_env, "").strip() if key_env else None
     if known is not None and known.key_env and not key and base_url is None:
         raise KeyMissing(f"no key for {provider}: export {known.key_env}=…   or try without one: --model {OFFLINE}")
@@ -142,12 +145,14 @@ def place_of(
     return Place(provider, model, wire, base_url, base_from, key or None, key_env or "")
 
 
-def _unusable(url: str) -> str:
-    """Why nobody can be asked at a base URL, or nothing."""
+def unusable(url: str) -> str:
+    """Why nobody can be asked at a base URL, or nothing; no part of it is repeated, for it may hold a password."""
     from urllib.parse import urlsplit
 
     if not url.isprintable() or " " in url:
         return "it holds a space or a control character"
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        return "it holds a user name or password, which would be shown and kept: put the key in the environment instead"
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from .known import key_variable, place_of, split_name
 from .limits.price import Price
 from .model import Provider
 from .prices import ModelInfo, lookup
+from .secrecy import secrets_of
 
 if TYPE_CHECKING:
     from .providers.http import Exchange, HttpProvider
@@ -60,7 +62,10 @@ class ModelRef:
 
 
 class Models:
-    """The models of one run; providers are made when first asked for, and share one transport."""
+    """The models of one run; providers are made when first asked for, and share one transport.
+
+    `addresses` are further ones from the settings, which may hold a password.
+    """
 
     def __init__(
         self,
@@ -69,11 +74,13 @@ class Models:
         extra: Mapping[str, ModelInfo] | None = None,
         environment: Mapping[str, str] | None = None,
         given: Mapping[str, Provider] | None = None,
+        addresses: Iterable[str] = (),
     ) -> None:
         self._flags = flags
         self._configured = dict(providers or {})
         self._extra = dict(extra or {})
         self._environment = os.environ if environment is None else environment
+        self._addresses = tuple(addresses)
         self._providers: dict[str, Provider] = dict(given or {})
         self._refs: dict[str, ModelRef] = {}
         self._transport: RoutedTransport | None = None
@@ -132,7 +139,8 @@ class Models:
         return ModelRef(provider, file, full_name, info, Price(0, 0) if info is None else info.price)
 
     def _http(self, full_name: str) -> HttpProvider:
-        from .providers.http import HttpProvider, Server
+        from .providers.discreet import DiscreetProvider
+        from .providers.http import Server
         from .providers.transport import DEFAULT_TIMEOUTS
         from .wire.dialects import dialect_of
 
@@ -152,7 +160,7 @@ class Models:
         own = self._configured.get(place.provider)
         waits = {_WAITS[name]: seconds for name, seconds in own.timeouts.items()} if own is not None else {}
         try:
-            return HttpProvider(
+            return DiscreetProvider(
                 server, self.transport, attrs.evolve(DEFAULT_TIMEOUTS, **waits), self._record(server.wire), self.secrets
             )
         except ValueError as error:
@@ -169,8 +177,10 @@ class Models:
         except OSError as error:
             raise UsageError(f"--record {folder}: {error.strerror}") from None
 
-    @property
+    @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """Every provider's key that the environment holds: none of them belongs into a record."""
+        """Every secret the environment and the settings hold: none of them belongs into a request or a record."""
         names = {key_variable(name, self._configured.get(name)) for name in (*KNOWN, *self._configured)}
-        return tuple(key for name in names if name and (key := self._environment.get(name, "").strip()))
+        keys = (key for name in names if name and (key := self._environment.get(name, "").strip()))
+        urls = (provider.base_url for provider in self._configured.values() if provider.base_url)
+        return secrets_of(self._environment, keys, (*urls, *self._addresses))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +16,21 @@ from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
-from .known import ModelFlags, check_name, default_model
+from .known import BUILT_IN, KNOWN, ModelFlags, check_name, default_model
+from .mcps.entry import Entry
+from .mcps.settings import servers_of, switched
+from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
+from .sandbox.walls import Walls, composed
+from .trust import counting
 from .vetting import vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
     from .limits.limits import Limits
     from .messages import JsonObject
-    from .policy.decision import Mode
+    from .policy.decision import Mode, Network, Sandbox
+    from .skills.places import Shelf
 
 
 _NO_RULES = definitions.Permissions()
@@ -55,6 +61,10 @@ class RunOptions:
     headless: bool = False
     mode: Mode = "default"
     compacts: bool = False
+    sandbox: Sandbox | None = None
+    network: Network | None = None
+    mcp: tuple[str, ...] = ()
+    no_mcp: tuple[str, ...] = ()
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""
@@ -66,6 +76,10 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "sandbox": self.sandbox,
+            "network": self.network,
+            "mcp": list(self.mcp),
+            "no_mcp": list(self.no_mcp),
         }
 
     @classmethod
@@ -85,15 +99,22 @@ class RunOptions:
             allow=tuple(wide.get("allow", ())),
             ask=tuple(kept.get("ask", ())),
             deny=tuple(kept.get("deny", ())),
+            mcp=tuple(wide.get("mcp", ())),
+            no_mcp=tuple(kept.get("no_mcp", ())),
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
+            network=kept.get("network") if trusted or kept.get("network") == "none" else None,
         )
 
 
 @attrs.frozen
 class Outline:
-    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to."""
+    """A run as far as files, flags and the environment tell; `members` are the root and all it may delegate to.
+
+    What needs trust and has none is in no file any more; `notice` is the line that tells a person so.
+    """
 
     options: RunOptions
     here: Config
@@ -103,6 +124,14 @@ class Outline:
     members: tuple[Definition, ...]
     model: str
     rules: Permissions
+    shelf: Shelf | None = None
+    notice: str = ""
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
+
+    @property
+    def walls(self) -> Walls:
+        """The walls around commands: flags, the user's settings, and what the workspace's make higher."""
+        return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
 
 
 def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
@@ -123,20 +152,66 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     known = set(given)
 
     def check(name: str, where: str) -> None:
-        if name.partition("/")[0] not in known:
+        provider = name.partition("/")[0]
+        if provider not in known and not _is_plugins(provider, providers):
             check_name(name, options.model, providers, os.environ, where)
 
-    refuse_faulty(cast, root, check, tools)
+    shelf = _shelf(options.workspace, cast, options.agent)
+    refuse_faulty(cast, root, check, tools, shelf)
     members = tuple(cast.closure(options.agent))
+    servers = _servers(options.workspace, here, user, members)
     for member in members:
-        if member is not root:
-            refuse_faulty(cast, member, check, tools)
+        if member is not root or member.mcps:
+            refuse_faulty(cast, member, check, tools, shelf, servers)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
-    return Outline(options, here, user, cast, root, members, model, _rules(options, here, user))
+    here, cast, notice = counting(options.workspace, here, cast)
+    members = tuple(cast.closure(options.agent))
+    servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
+    return Outline(
+        options,
+        here,
+        user,
+        cast,
+        members[0],
+        members,
+        model,
+        _rules(options, here, user),
+        shelf,
+        notice,
+        servers,
+    )
+
+
+def _is_plugins(provider: str, configured: Mapping[str, object]) -> bool:
+    """Whether a plugin brings the provider; nobody is asked about those known without."""
+    return provider not in KNOWN and provider not in (*BUILT_IN, *configured) and provider in plugins().providers
+
+
+def _servers(workspace: Path, here: Config, user: Config, members: Iterable[Definition]) -> Mapping[str, Entry]:
+    """The MCP servers that members of the cast name. Without one, nobody looks where they are named."""
+    if not any(member.mcps for member in members):
+        return {}
+    return servers_of(workspace, here, user).entries
+
+
+def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf | None:
+    """The skills there are, None where neither the agent nor anybody it may reach names some. Blocks."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        member = cast.members.get(waiting.pop())
+        if member is None or member.definition is None or member.name in seen:
+            continue
+        if member.definition.skills:
+            from .skills.places import find_skills
+
+            return find_skills(workspace)
+        seen.add(member.name)
+        waiting += member.definition.subagents
+    return None
 
 
 def settings_of(workspace: Path) -> tuple[Config, Config]:
@@ -152,13 +227,25 @@ def refuse_faulty(
     definition: Definition,
     check: Callable[[str, str], None] | None = None,
     tools: Iterable[str] | None = None,
+    shelf: Shelf | None = None,
+    servers: Iterable[str] | None = None,
 ) -> None:
-    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), `tools` if given.
+    """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
+
+    The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given.
 
     Raises DefinitionError with every fault and its place.
     """
-    names = (*definition.subagents, *(definition.tools if tools is not None else ()))
-    named = {*cast.members, *(tools or ())}
+    skills = definition.skills if shelf is not None and definition.skills != "all" else ()
+    if tools is not None and not {*(tools := tuple(tools))}.issuperset(definition.tools):
+        tools = (*tools, *(tool.name for tool in plugins().tools))
+    names = (
+        *definition.subagents,
+        *(definition.tools if tools is not None else ()),
+        *skills,
+        *(definition.mcps if servers is not None else ()),
+    )
+    named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ()), *(servers or ())}
     if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -167,8 +254,14 @@ def refuse_faulty(
         content,
         agents=cast.members,
         tools=tools,
+        servers=servers,
+        skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
     )
+    if faults and shelf is not None:
+        from .skills.hired import explained
+
+        faults = explained(faults, shelf)
     if faults:
         raise DefinitionError(faults)
 

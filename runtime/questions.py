@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from .approvals import Recorder
+from .choice import chosen
 from .errors import UsageError
 from .events import QuestionAnswered, QuestionAsked
 from .journal.interface import AlreadyRecorded
@@ -110,14 +111,6 @@ class Questions:
         finally:
             entry.answered.set()
         return entry.given
-
-
-def chosen(text: str, options: Sequence[str]) -> str:
-    """The option that a text names by its number, from 1, or by itself in any case; else the text as it is."""
-    plain = text.strip()
-    if plain.isascii() and plain.isdigit() and 1 <= int(plain) <= len(options):
-        return options[int(plain) - 1]
-    return next((option for option in options if option.casefold() == plain.casefold()), plain)
 
 
 async def ask_human(me: Agent, call_id: str, text: str, options: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 import trio
 
-from .warden import MESSAGE, TERM
+from .warden import FIRST_PASSED, MESSAGE, TERM
 
 GRACE = 2.0
 """Seconds between asking a command to end and killing it."""
@@ -41,7 +41,12 @@ async def open_reaper() -> AsyncGenerator[Reaper]:
 
 
 class Reaper:
-    """Starts processes, and ends those that are left. Its warden is started with the first of them."""
+    """Starts processes, and ends those that are left. Its warden is started with the first of them.
+
+    Descriptors that are `passed` to a program have the numbers from FIRST_PASSED on there.
+    """
+
+    FIRST_PASSED = FIRST_PASSED
 
     def __init__(self) -> None:
         self._warden: trio.Process | None = None
@@ -60,13 +65,17 @@ class Reaper:
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
+        passed: Sequence[int] = (),
+        wraps: bool = False,
         grace: float = GRACE,
     ) -> AsyncGenerator[Process]:
         """A process while the block lasts; then it and all below it are ended: TERM, after `grace` seconds KILL.
 
         Raises as `start`. However the block is left, nothing of the process is.
         """
-        process = await self.start(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+        process = await self.start(
+            argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, passed=passed, wraps=wraps
+        )
         try:
             yield process
         finally:
@@ -81,8 +90,12 @@ class Reaper:
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
+        passed: Sequence[int] = (),
+        wraps: bool = False,
     ) -> Process:
         """Start a program; whoever starts it ends it. The streams are as in subprocess: PIPE, DEVNULL, a descriptor.
+
+        A program that `wraps` another is not asked to end itself: it does when the other has, which needs time to.
 
         Raises OSError where it cannot be started. A cancelled call leaves no process.
         """
@@ -90,11 +103,13 @@ class Reaper:
             "argv": [os.fspath(word) for word in argv],
             "cwd": os.fspath(cwd if cwd is not None else Path.cwd()),
             "env": dict(os.environ if env is None else env),
+            "wraps": wraps,
         }
         ends = _Ends()
         try:
             control = ends.control()
             streams = ends.plan(stdin, stdout, stderr)
+            ends.theirs.extend(map(os.dup, passed))
         except BaseException:
             ends.close()
             await ends.abandon()

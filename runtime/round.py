@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -10,23 +11,36 @@ import attrs
 import trio
 
 from .approvals import Pending
+from .bounds import Bounds
 from .errors import JournalError, first_of
-from .events import ApprovalDecided, BudgetRefused, PermissionDecided, ToolFinished, ToolRequested, ToolStarted, Warned
+from .events import (
+    ApprovalDecided,
+    BudgetRefused,
+    HookFinished,
+    PermissionDecided,
+    ToolFinished,
+    ToolRequested,
+    ToolStarted,
+    Warned,
+)
+from .hooks.actor import recall, with_context
+from .hooks.answers import ruled
 from .limits.estimate import byte_length
 from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
+from .policy.decision import Decision
 from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, Tool, rounds
+from .tools import Problem, RunHooks, Tool, ToolContext, rounds
 from .tools.results import fitting
+from .words import UNKNOWN
 from .workbench import tool_context
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 LEAST_BYTES = 120
-UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 UNCLEAR = (
     "it was interrupted before its result was recorded and may have taken effect: "
     "yes runs it again, no leaves it at that"
@@ -39,7 +53,8 @@ NOTE_BYTES = 1200
 class Round:
     """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost.
 
-    `cap` is what all results together may add to the history, in estimated tokens.
+    `cap` is what all results together may add to the history, in estimated tokens, `hooked` are hooks that an earlier
+    process ran for these calls.
     """
 
     calls: tuple[ToolCall, ...]
@@ -51,6 +66,7 @@ class Round:
     requested: set[str] = attrs.Factory(set[str])
     counted: set[str] = attrs.Factory(set[str])
     started: set[str] = attrs.Factory(set[str])
+    hooked: Mapping[str, tuple[HookFinished, ...]] = attrs.Factory(dict[str, tuple[HookFinished, ...]])
     used: int = attrs.field(init=False)
     interrupted_by: str = ""
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
@@ -65,11 +81,12 @@ class Round:
 
 @attrs.frozen
 class Ready:
-    """A call that may run: validated arguments and the tool that takes them."""
+    """A call that may run: validated arguments, the tool that takes them, and what hooks add to its result."""
 
     call: ToolCall
     tool: Tool
     arguments: JsonObject
+    context: tuple[str, ...] = ()
 
 
 async def run_round(me: Agent, work: Round) -> None:
@@ -147,25 +164,75 @@ def _prepare(me: Agent, work: Round, call: ToolCall) -> Ready | None:
 
 async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     call, tool = entry.call, entry.tool
-    if call.id in work.started and (settled := await _recovered(me, entry)) is not None:
-        _finish(me, work, settled, 0.0)
-        return
+    if call.id in work.started:
+        entry = _as_begun(me, work, entry)
+        if (settled := await _recovered(me, entry)) is not None:
+            await _review(me, work, entry, settled, 0.0)
+            return
     allowed = await _permit(me, work, entry)
     if isinstance(allowed, ToolResult):
         _finish(me, work, allowed, 0.0)
         return
+    ready, subject = allowed
     me.run.append(ToolStarted(actor=me.path, call_id=call.id, name=call.name))
     if tool.effects != "none":
         await me.run.journal.barrier()
     started = trio.current_time()
-    runnable = call if allowed is call.arguments else attrs.evolve(call, arguments=allowed)
+    runnable = call if ready.arguments is call.arguments else attrs.evolve(call, arguments=ready.arguments)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result = _overdue(call, tool, limit)
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, tool_context(me, call), me.hooks)
-    result = _fitting(me, work, result)
-    await me.run.results.save(call.id)
-    _finish(me, work, result, trio.current_time() - started)
+        result = await me.toolbox.run(runnable, _context(me, call, subject), _hooks(me, tool))
+    await _review(me, work, ready, result, trio.current_time() - started)
+
+
+async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seconds: float) -> None:
+    """End a call that has run, once its hooks have seen the result. A cancelled call may have ended it."""
+    result = with_context(result, entry.context)
+    if result.kind != "unknown" and me.user_hooks.reviews(result.name):
+        seen = False
+        try:
+            result = await me.user_hooks.after_tool(entry.call, entry.arguments, result, seconds)
+            seen = True
+        finally:
+            if not seen and not me.run.suspending:
+                _finish(me, work, me.user_hooks.cut_off(result), seconds)
+    result = _fitting(me, work, _veiled(me, result))
+    await me.run.results.save(result.call_id)
+    _finish(me, work, result, seconds)
+
+
+def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
+    """What a call is given, within the bounds of what was decided."""
+    context = me.skills.opened(tool_context(me, call))
+    context = attrs.evolve(
+        context,
+        workspace=context.workspace.bounded(Bounds(subject, me.permits)),
+        sandbox=me.permits.boxes(me.run.sandbox),
+        jobs=me.jobs,
+    )
+    if not me.run.veil:
+        return context
+    pieces, show = me.run.veil.stream(), context.output
+
+    def output(text: str) -> None:
+        show(pieces.feed(text))
+
+    return attrs.evolve(context, output=output)
+
+
+def _hooks(me: Agent, tool: Tool) -> RunHooks:
+    """What the toolbox asks and tells of a call: a further attempt counts as one more call of a tool."""
+    hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
+    if not tool.retries:
+        return hooks
+    return attrs.evolve(hooks, may_retry=lambda: me.run.gate.ledger.tool_calls(me.path) is None)
+
+
+def _veiled(me: Agent, result: ToolResult) -> ToolResult:
+    """The result without secrets, whoever wrote it: a tool, a hook, a human."""
+    text = me.run.veil.text(result.content)
+    return result if text == result.content else attrs.evolve(result, content=text)
 
 
 def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
@@ -174,44 +241,87 @@ def _overdue(call: ToolCall, tool: Tool, limit: float) -> ToolResult:
     return ToolResult(call.id, call.name, text, "error" if tool.effects == "none" else "unknown")
 
 
-async def _permit(me: Agent, work: Round, entry: Ready) -> JsonObject | ToolResult:
-    """The arguments the call may run with (a human may have edited them), or the result that says why not."""
+async def _permit(me: Agent, work: Round, entry: Ready) -> tuple[Ready, Subject] | ToolResult:
+    """The call as it may run (hooks or a human may have changed it) and what it is about, or why it may not."""
     call, tool = entry.call, entry.tool
-    subject = await me.permits.subject(tool, entry.arguments, me.run.workspace)
+    subject = await me.permits.subject(tool, entry.arguments, me.workspace)
     decision = me.permits.judge(subject)
     if call.id not in work.counted and (over := me.run.gate.ledger.tool_calls(me.path)) is not None:
         me.run.append(BudgetRefused(actor=me.path, limit=over.limit, scope=over.scope, message=over.message))
         me.stop_after_round(Stop(over.limit, over.message))
         return ToolResult(call.id, call.name, f"refused: {over.message}", "refused")
     work.counted.add(call.id)
-    me.run.append(
-        PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
-    )
+    if decision.verdict != "deny":
+        entry, subject, decision = await _hooked(me, work, entry, subject, decision)
+    _record(me, call, decision)
+    if decision.verdict == "ask" and not me.run.approvals.was_asked(me.path, call.id):
+        why = f"{decision.rule} ({decision.by})"
+        said = await me.user_hooks.approval(call, entry.arguments, why, work.hooked.get(call.id, ()))
+        if (settled := ruled(decision, said)) is not decision:
+            decision = settled
+            _record(me, call, decision)
     if decision.verdict == "allow":
-        return entry.arguments
+        return entry, subject
     if decision.verdict == "deny":
-        outside = decision.by == "workspace"  # no rule, but where the path leads
-        text = f"refused: {decision.rule}" if outside else f"denied by rule {decision.rule} ({decision.by})"
-        return ToolResult(call.id, call.name, text, "refused")
+        return ToolResult(call.id, call.name, _denial(decision), "refused")
     preview = "" if me.run.approvals.was_asked(me.path, call.id) else await _preview(me, entry, subject)
     if isinstance(preview, ToolResult):
         return preview
     why = f"{decision.rule} ({decision.by})"
     # Files that govern agents ask every time, so nothing is promised for later.
-    always = () if decision.by == "protected" else grants_of(subject)
+    always = () if decision.by == "protected" or decision.by.startswith("hook: ") else grants_of(subject)
     asked = await me.run.approvals.ask(me.path, call.id, call.name, entry.arguments, why, preview, always)
     answer = await _decided(me, asked)
     if answer.decision != "allow":
         return ToolResult(call.id, call.name, f"refused by {answer.by}: {answer.why or 'no reason given'}", "refused")
     await _grant(me, answer.scope, asked.request.always)
     if answer.arguments is None:
-        return entry.arguments
+        return entry, subject
     # A human may change what is done, and still nothing that is denied.
-    edited = await me.permits.decide(tool, answer.arguments, me.run.workspace)
+    if isinstance(problem := me.toolbox.check(attrs.evolve(call, arguments=answer.arguments)), Problem):
+        return ToolResult(call.id, call.name, f"as {answer.by} changed it: {problem.text}", "error")
+    subject = await me.permits.subject(tool, answer.arguments, me.workspace)
+    edited = me.permits.judge(subject)
     if edited.verdict == "deny":
         text = f"as {answer.by} changed it, the call is denied by rule {edited.rule} ({edited.by})"
         return ToolResult(call.id, call.name, text, "refused")
-    return answer.arguments
+    return attrs.evolve(entry, arguments=answer.arguments), subject
+
+
+def _record(me: Agent, call: ToolCall, decision: Decision) -> None:
+    me.run.append(
+        PermissionDecided(actor=me.path, call_id=call.id, verdict=decision.verdict, rule=decision.rule, by=decision.by)
+    )
+
+
+def _denial(decision: Decision) -> str:
+    if decision.by == "workspace":  # no rule, but where the path leads
+        return f"refused: {decision.rule}"
+    if decision.by.startswith("hook: "):
+        return f"refused by the {decision.by}: {decision.rule}"
+    return f"denied by rule {decision.rule} ({decision.by})"
+
+
+async def _hooked(
+    me: Agent, work: Round, entry: Ready, subject: Subject, decision: Decision
+) -> tuple[Ready, Subject, Decision]:
+    """The call, and the decision on it, as its hooks leave them: other arguments are decided on as if new."""
+    call = entry.call
+
+    def fit(arguments: JsonObject) -> JsonObject | str:
+        fitted = me.toolbox.check(attrs.evolve(call, arguments=arguments))
+        return fitted.text if isinstance(fitted, Problem) else fitted
+
+    outcome = await me.user_hooks.before_tool(
+        call, entry.arguments, work.hooked.get(call.id, ()), fit, again=call.id in work.started
+    )
+    if outcome.contexts:
+        entry = attrs.evolve(entry, context=outcome.contexts)
+    if outcome.arguments is not None:
+        entry = attrs.evolve(entry, arguments=outcome.arguments)
+        subject = await me.permits.subject(entry.tool, entry.arguments, me.workspace)
+        decision = me.permits.judge(subject)
+    return entry, subject, ruled(decision, outcome, yes=me.permits.yes)
 
 
 async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResult:
@@ -220,9 +330,10 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    found = await me.toolbox.preview(call, entry.arguments, tool_context(me, call))
+    ctx = _context(me, call, subject)
+    found = await me.toolbox.preview(call, entry.arguments, ctx)
     if isinstance(found, str):
-        return found
+        return "\n".join(filter(None, (found, me.permits.explained(subject))))
     uses = subject.uses if isinstance(subject, PathSubject) else ()
     if all(me.permits.readable(use.path) for use in uses):
         return ToolResult(call.id, call.name, found.text, "error")
@@ -254,13 +365,20 @@ async def _grant(me: Agent, scope: str, grants: tuple[str, ...]) -> None:
             pass
 
 
+def _as_begun(me: Agent, work: Round, entry: Ready) -> Ready:
+    """A call as it was begun before the process died: hooks or a human may have changed it."""
+    outcome = recall(work.hooked.get(entry.call.id, ()), "before_tool")
+    edited = me.run.approvals.edited(me.path, entry.call.id)
+    changed = outcome.arguments if edited is None else edited
+    return attrs.evolve(entry, arguments=entry.arguments if changed is None else changed, context=outcome.contexts)
+
+
 async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
     """The end of a call that was started before the process died; None means: run it (again)."""
     call, tool = entry.call, entry.tool
     if tool.effects != "once":
         return None
-    edited = me.run.approvals.edited(me.path, call.id)
-    match await me.toolbox.outcome(call, entry.arguments if edited is None else edited):
+    match await me.toolbox.outcome(call, entry.arguments):
         case False:
             return None
         case str() as outcome:
@@ -300,7 +418,7 @@ def _weight(result: ToolResult) -> int:
 
 
 def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
-    result = _fitting(me, work, result)
+    result = _fitting(me, work, _veiled(me, result))
     work.results[result.call_id] = result
     work.used += _weight(result)
     work.seconds[result.call_id] = seconds

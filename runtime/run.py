@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -19,14 +20,20 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .hooks.settings import Hook
+from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
+from .mcps.fleet import Fleet
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
 from .policy.rules import Permissions
 from .questions import Questions
 from .reaper import Reaper
+from .sandbox.box import Sandbox
+from .secrecy import Veil
+from .skills.places import Shelf
 from .tools import Tool, ToolBox
 from .tools.results import ResultStore
 from .watch.stream import LogStream
@@ -34,15 +41,16 @@ from .watch.stream import LogStream
 if TYPE_CHECKING:
     from .agent import Agent
     from .journal.state import RunState
+    from .sampling import Peer
 
 
 @attrs.frozen
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    `summary_model` writes the summaries where it is not the actor's own; a run that `compacts` does nothing else.
-    Of a run that goes on: `refresh` takes changed definitions, `confirm_unknown` asks a human what became of calls that
-    may have taken effect.
+    `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
+    own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect.
     """
 
     model: str
@@ -56,13 +64,15 @@ class RunSettings:
     confirm_unknown: bool = False
     summary_model: str | None = None
     compacts: bool = False
+    hooks: tuple[Hook, ...] = ()
 
 
 @attrs.define(eq=False)
 class Run:
     """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
 
-    `taken_up` are the paths of those among them that work again.
+    `taken_up` are the paths of those among them that work again. `shelf` holds the skills there are; `trusted` says
+    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in.
     """
 
     id: str
@@ -77,7 +87,14 @@ class Run:
     settings: RunSettings
     chance: random.Random
     reaper: Reaper = attrs.Factory(Reaper)
+    sandbox: Sandbox = attrs.field(init=False)
+    mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    veil: Veil = attrs.Factory(Veil)
+    shelf: Shelf = Shelf()
+    trusted: bool = False
+    state: Path | None = None
+    instructions: Instructions | None = None
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])
     guards: dict[str, GuardSettings] = attrs.Factory(dict[str, GuardSettings])
@@ -95,6 +112,7 @@ class Run:
     waiting: bool = False
 
     def __attrs_post_init__(self) -> None:
+        self.sandbox = Sandbox(self.reaper, self.workspace.root)
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)
@@ -108,6 +126,13 @@ class Run:
         """The ids of all approvals and questions that no human has answered yet."""
         requests, questions = self.approvals.pending, self.questions.pending
         return (*(request.id for request in requests), *(question.id for question in questions))
+
+    def peer(self, actor: str, call_id: str) -> Peer | None:
+        """Who is behind a live actor's call, for a party that asks back."""
+        from .sampling import Peer
+
+        agent = self.live.get(actor)
+        return None if agent is None else Peer(agent, call_id)
 
     def follow(self, earlier: Continuation) -> None:
         """Begin where the root of an earlier run ended."""

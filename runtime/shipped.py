@@ -1,9 +1,12 @@
-"""Where the cast and the skills that ship are: in the wheel, or beside the packages in a checkout."""
+"""Where a workspace's skills are, and the cast and the skills that ship: in the wheel, or beside the packages."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
+
+SKILL_PLACES = ("skills", ".agents/skills", ".claude/skills", ".opencode/skills", ".opencode/skill")
+"""Where a workspace has skills, the first place wins."""
 
 
 def folder(kind: Literal["agents", "skills"]) -> Path:

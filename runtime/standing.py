@@ -12,6 +12,7 @@ from .messages import Message, ToolResults, UserMessage
 from .record import result_of
 from .report import StopReason
 from .round import Round
+from .skills.hired import recall_skills
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
 from .words import EMPTY, GO_ON, LAST_TURN
@@ -66,11 +67,13 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.turn = state.turn
     standing.said = state.last_text
     agent.memory.restore(state.seen, state.notes)
+    recall_skills(agent, state.skills.values())
     standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN
     agent.family.recall(state.children)
     agent.alerts.remember(past)
+    agent.user_hooks.restore(state)
     if state.stop is not None:
         standing.stop = Stop(cast("StopReason", state.stop[0]), state.stop[1])
         standing.wrapping_up, standing.wrapped_up = state.wrapping_up, state.wrapped_up
@@ -89,6 +92,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
             requested={call.id for call in calls},
             counted={call.call_id for call in state.calls.values() if call.verdict},
             started={call.call_id for call in state.unclear_calls},
+            hooked={call.call_id: tuple(call.hooked) for call in state.open_calls},
         )
     elif state.reopened and not _asks(agent.history.conversation.messages[-1]):
         agent.history.note(GO_ON, "resume")

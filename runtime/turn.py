@@ -102,7 +102,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn", aside: Aside | None =
         try:
             await run.journal.barrier()
         except BaseException:
-            _settle(me, model, grant, Usage(), None, replied=False)  # nothing has been sent
+            settle(me, model, grant, Usage(), None, replied=False)  # nothing has been sent
             raise
         try:
             return await _attempt(me, model, request, grant, purpose)
@@ -160,7 +160,7 @@ async def _attempt(
     try:
         reply = await model.provider.complete(request, emit)
     except StreamCut as cut:
-        _settle(me, model, grant, _guess(grant, shown), None, replied=True)
+        settle(me, model, grant, _guess(grant, shown), None, replied=True)
         run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=str(cut)))
         if purpose != "summary":
             me.cut_text = "".join(shown.text)
@@ -171,13 +171,13 @@ async def _attempt(
         if usage is None and error.kind in _NEVER_BILLED and not shown.any:
             usage = Usage()
         else:
-            usage = _used(grant, shown, partial, whole=False)
-        _settle(me, model, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
+            usage = used(grant, shown, partial, whole=False)
+        settle(me, model, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
         if shown.any:
             run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
         raise
     except BaseException:
-        _settle(me, model, grant, _guess(grant, shown), None, replied=False)
+        settle(me, model, grant, _guess(grant, shown), None, replied=False)
         raise
     return _accept(me, model, reply, grant, purpose, trio.current_time() - started, shown)
 
@@ -188,8 +188,8 @@ _NEVER_BILLED = frozenset({"connect", "auth", "rate_limit", "overloaded", "conte
 def _accept(
     me: Agent, model: ModelRef, reply: Reply, grant: Granted, purpose: Purpose, seconds: float, shown: Shown
 ) -> AssistantMessage:
-    usage = _used(grant, shown, reply, whole=True)
-    cost = _settle(me, model, grant, usage, reply.cost_usd, replied=True)
+    usage = used(grant, shown, reply, whole=True)
+    cost = settle(me, model, grant, usage, reply.cost_usd, replied=True)
     if reply.left_out and not me.left_out:
         me.left_out = reply.left_out
         text = f"{me.path}: {reply.left_out} opaque parts of earlier replies do not go to {me.model.full_name}"
@@ -243,7 +243,7 @@ def runnable(reply: Reply, purpose: Purpose) -> tuple[Part, ...]:
 CUT_CALL = "the reply reached its output limit before the call was complete; ask for less in one call"
 
 
-def _settle(
+def settle(
     me: Agent, model: ModelRef, grant: Granted, usage: Usage, billed: float | None, *, replied: bool
 ) -> float | None:
     run = me.run
@@ -260,7 +260,7 @@ def _settle(
     return settled.cost_usd
 
 
-def _used(grant: Granted, shown: Shown, reply: Reply | None, *, whole: bool) -> Usage:
+def used(grant: Granted, shown: Shown, reply: Reply | None, *, whole: bool) -> Usage:
     """What a call spent: as reported, and guessed where nothing was, or where the stream broke before the last word."""
     if reply is not None:  # not every reply is streamed
         shown.size = max(shown.size, sum(map(_length, reply.parts)))

@@ -52,7 +52,7 @@ class CannotUndo(UsageError):
 def restores(records: Iterable[Record], to: int, current: Current) -> list[Restore]:
     """What to put back so that files are as they were after the event `to`, the newest change first; pure.
 
-    A change that never came about, or was taken back by hand, is passed over. Raises CannotUndo where a file holds
+    A change that never came about, or was taken back already, is passed over. Raises CannotUndo where a file holds
     something that nobody in this run left there.
     """
     chains: dict[str, list[FileChanging | FileChanged]] = {}
@@ -62,6 +62,8 @@ def restores(records: Iterable[Record], to: int, current: Current) -> list[Resto
     foreign: list[str] = []
     for path, chain in chains.items():
         now = current(path)
+        if now == chain[-1].before:
+            continue  # put back by hand, or by an undo that was cut off
         then, mode = now, None
         for change in chain:
             if then == change.after:

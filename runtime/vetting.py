@@ -19,18 +19,27 @@ def vet_agent(
     *,
     agents: Iterable[str],
     tools: Iterable[str] | None = None,
+    servers: Iterable[str] | None = None,
+    skills: Iterable[str] | None = None,
+    strict: bool = False,
     check_model: Callable[[str], None] | None = None,
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
-    `check_model` raises UsageError for a model that cannot be meant. Without `tools`, their names are not looked at.
+    `check_model` raises UsageError for a model that cannot be meant. Names of tools, MCP servers and skills are looked
+    at where `tools`, `servers` and `skills` say which there are; with `strict`, so are the tools that rules begin with.
+    A file of another runtime has told its faults when it was read.
     """
-    known = {"subagents": list(agents)} | ({"tools": list(tools)} if tools is not None else {})
+    if definition.style != "native":
+        return []
+    skills = None if definition.skills == "all" else skills
+    given = {"subagents": agents, "talks_to": agents, "tools": tools, "mcps": servers, "skills": skills}
+    known = {key: list(names) for key, names in given.items() if names is not None}
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
     faults = unknown_names(definition, content, **known)
-    faults += _rules(fields.place("permissions"))
+    faults += _rules(fields.place("permissions"), known.get("tools") if strict else None)
     faults += _model(fields.place("model"), check_model)
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
@@ -58,14 +67,28 @@ def _nothing(source: Source) -> Value:
     return empty
 
 
-def _rules(permissions: Value | None) -> list[Fault]:
+def ring_of(name: str, subagents: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """How an agent's subagents lead back to it, the shortest way, beginning and ending with it; () if they do not."""
+    ways: list[tuple[str, ...]] = [(name,)]
+    seen: set[str] = set()
+    for way in ways:
+        for child in subagents.get(way[-1], ()):
+            if child == name:
+                return (*way, name)
+            if child not in seen:
+                seen.add(child)
+                ways.append((*way, child))
+    return ()
+
+
+def _rules(permissions: Value | None, tools: Iterable[str] | None = None) -> list[Fault]:
     found: list[Fault] = []
     for _, rules in _pairs(permissions):
         for rule in _entries(rules):
             written = rule.plain()
             if isinstance(written, str):
                 try:
-                    parse_rule(written)
+                    parse_rule(written, known=tools)
                 except RuleError as error:
                     found.append(rule.fault(str(error)))
     return found
@@ -75,7 +98,7 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     if place is None or check is None:
         return []
     try:
-        check(str(place.plain()))
+        check(str(place.plain()).strip())
     except UsageError as error:
         return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []

@@ -1,10 +1,10 @@
 """The program under which everything runs that tools start: it dies with the runtime and takes all of them along.
 
 Started as `python -I -S warden.py` with a socket as standard input, of the standard library alone. For each message it
-gets four descriptors (control, standard input, output, error) and forks a keeper, which reads from its control what to
-run, starts it in a session of its own, tells how it ends, and ends whatever is left of it when the runtime says so, or
-is gone: a closed control is all it takes. Warden and keepers are subreapers, so a command's children cannot leave by
-becoming orphans. Where the system has no subreapers, only the command's process group is ended.
+gets four descriptors (control, standard input, output, error), or more for the command, and forks a keeper, which reads
+from its control what to run, starts it in a session of its own, tells how it ends, and ends whatever is left of it when
+the runtime says so, or is gone: a closed control is all it takes. Warden and keepers are subreapers, so a command's
+children cannot leave by becoming orphans. Where the system has no subreapers, only its process group is ended.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ MESSAGE = b"s"
 """What comes with the four descriptors."""
 TERM = b"t"
 """Ask everything below to end; to close the control is to kill."""
+FIRST_PASSED = 100
+"""The number that the first further descriptor has in the command, where no program has one of its own."""
+_MOST = 16
 _LONGEST_PAUSE = 0.1
 
 
@@ -66,13 +69,13 @@ def _receive(runtime: socket.socket) -> list[int] | None:
     """The descriptors of the next message, None when the runtime is gone."""
     descriptors = array.array("i")
     try:
-        data, extras, _, _ = runtime.recvmsg(1, socket.CMSG_SPACE(4 * descriptors.itemsize))
+        data, extras, _, _ = runtime.recvmsg(1, socket.CMSG_SPACE(_MOST * descriptors.itemsize))
     except OSError:
         return None
     for level, kind, content in extras:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(content)
-    return list(descriptors) if data and len(descriptors) == 4 else None
+    return list(descriptors) if data and len(descriptors) >= 4 else None
 
 
 # --- a keeper ----------------------------------------------------------------------------------------------------
@@ -90,16 +93,17 @@ def _become_keeper(runtime: socket.socket, ended: socket.socket, *descriptors: i
         os._exit(status)
 
 
-def keep(control: int, stdin: int, stdout: int, stderr: int) -> None:
+def keep(control: int, stdin: int, stdout: int, stderr: int, *passed: int) -> None:
     """Run one command and stay until nothing of it is left."""
     become_subreaper()
     channel = socket.socket(fileno=control)
     ended = _on_child()
-    process = _start(channel, stdin, stdout, stderr)
-    for descriptor in {stdin, stdout, stderr}:
+    started = _start(channel, (stdin, stdout, stderr), passed)
+    for descriptor in {stdin, stdout, stderr, *passed}:
         os.close(descriptor)
-    if process is None:
+    if started is None:
         return
+    process, wraps = started
     code: int | None = None
 
     def note(pid: int, status: int) -> None:
@@ -123,12 +127,14 @@ def keep(control: int, stdin: int, stdout: int, stderr: int) -> None:
             if not said:
                 break
             for pid in descendants(os.getpid()) or [-process]:
-                _kill(pid, signal.SIGTERM)
+                if pid != process or not wraps:
+                    _kill(pid, signal.SIGTERM)
     _kill(-process)
     kill_all(note)
 
 
-def _start(channel: socket.socket, stdin: int, stdout: int, stderr: int) -> int | None:
+def _start(channel: socket.socket, streams: tuple[int, int, int], passed: tuple[int, ...]) -> tuple[int, bool] | None:
+    """The process and whether it only wraps the command, None where nothing was started."""
     line = b""
     while not line.endswith(b"\n"):
         data = channel.recv(65536)
@@ -136,22 +142,28 @@ def _start(channel: socket.socket, stdin: int, stdout: int, stderr: int) -> int 
             return None
         line += data
     order: dict[str, Any] = json.loads(line)
+    numbers = range(FIRST_PASSED, FIRST_PASSED + len(passed))
     try:
+        for descriptor, number in zip(passed, numbers, strict=True):
+            os.dup2(descriptor, number)
         process = subprocess.Popen(
             order["argv"],
             cwd=order["cwd"],
             env=order["env"],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
+            stdin=streams[0],
+            stdout=streams[1],
+            stderr=streams[2],
+            pass_fds=tuple(numbers),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
         _tell(channel, error=getattr(error, "strerror", None) or str(error), errno=getattr(error, "errno", None) or 0)
         return None
+    for number in numbers:
+        os.close(number)
     process.returncode = 0  # It is waited for here, by its id.
     _tell(channel, pid=process.pid)
-    return process.pid
+    return process.pid, bool(order["wraps"])
 
 
 def _tell(channel: socket.socket, **said: object) -> None:

@@ -9,6 +9,7 @@ LAST_TURN = (
     "This is your last turn: no more tools. Give the best answer you can from what you have so far, "
     "and say what is not done."
 )
+UNKNOWN = "interrupted before a result was recorded; it may have taken effect; inspect before repeating"
 
 
 def last_turn(detail: str) -> str:
@@ -19,3 +20,8 @@ def last_turn(detail: str) -> str:
 def _sentence(text: str) -> str:
     name = "_" in text.partition(":")[0]
     return (text if name else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
+
+
+STALE_SKILL = (
+    "The skill {name} has changed since you loaded it: what you read then is out of date. use_skill shows it anew."
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import attrs
 
 from .changes import Changes
-from .events import ToolOutput, ToolRetried
+from .events import Event, ToolOutput, ToolRetried
 from .messages import JsonObject, ToolCall
 from .questions import ask_human
 from .tools import RunHooks, ToolContext
@@ -18,19 +19,20 @@ if TYPE_CHECKING:
 
 def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
     """What one call is given."""
-    run, path, id = agent.run, agent.path, call.id
-    changes = Changes(run, path, id)
+    run = agent.run
+    changes = Changes(run, agent.path, call.id)
+    told = _Told(agent, call.id)
     return ToolContext(
         workspace=run.workspace.keeping(changes.keep),
-        call_id=id,
-        actor=path,
-        output=lambda text: run.stream.publish_live(ToolOutput(actor=path, call_id=id, text=text)),
+        call_id=call.id,
+        actor=agent.path,
+        output=told.output,
         changed=changes.changed,
-        report=lambda event: run.append(attrs.evolve(event, actor=path)),
+        report=told.report,
         readable=agent.permits.readable,
         memory=agent.memory,
         original=changes.original,
-        ask=lambda text, options: ask_human(agent, id, text, options),
+        ask=told.ask,
         may_fetch=agent.permits.may_fetch,
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
@@ -39,17 +41,41 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
 
 def run_hooks(agent: Agent) -> RunHooks:
     """What an actor's toolbox tells it of calls under way."""
+    heard = _Heard(agent)
+    return RunHooks(retried=heard.retried, backoff=_backoff, keep=agent.run.results.keep, data=heard.data)
 
-    def retried(call: ToolCall, attempt: int, wait: float, message: str) -> None:
+
+# Objects with methods, not closures: of these there is one for each call and actor, and a closure takes 160 bytes.
+
+
+@attrs.frozen(eq=False)
+class _Told:
+    agent: Agent
+    call_id: str
+
+    def output(self, text: str) -> None:
+        self.agent.run.stream.publish_live(ToolOutput(actor=self.agent.path, call_id=self.call_id, text=text))
+
+    def report(self, event: Event) -> None:
+        self.agent.run.append(attrs.evolve(event, actor=self.agent.path))
+
+    async def ask(self, text: str, options: Sequence[str]) -> str:
+        return await ask_human(self.agent, self.call_id, text, options)
+
+
+@attrs.frozen(eq=False)
+class _Heard:
+    agent: Agent
+
+    def retried(self, call: ToolCall, attempt: int, wait: float, message: str) -> None:
+        agent = self.agent
         agent.run.append(
             ToolRetried(actor=agent.path, call_id=call.id, name=call.name, attempt=attempt, wait=wait, message=message)
         )
 
-    def data(call: ToolCall, data: JsonObject) -> None:
-        if agent.work is not None:
-            agent.work.data[call.id] = data
-
-    return RunHooks(retried=retried, backoff=_backoff, keep=agent.run.results.keep, data=data)
+    def data(self, call: ToolCall, data: JsonObject) -> None:
+        if self.agent.work is not None:
+            self.agent.work.data[call.id] = data
 
 
 def _backoff(attempt: int) -> float:

@@ -72,4 +72,5 @@ def _remarks(cast: Cast) -> list[str]:
         for member in cast.shadowed
         if member.path.resolve() != cast.members[member.name].path.resolve()
     ]
+    found += [f"not used: {one_line(member.shown, 80)} is switched off" for member in cast.disabled]
     return [*found, "next: elenco tools --agent NAME   elenco check   elenco init"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -16,6 +17,7 @@ from runtime.outline import RunOptions, outline
 
 from .command_run import flag_limits
 from .earlier import Earlier, look_up
+from .server_prompts import filled_in, is_prompt
 from .streams import as_text
 
 PROMPT = "you> "
@@ -28,10 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
     earlier = look_up(state, arguments.resume, headless=headless) if arguments.resume else None
     options = _options(arguments, earlier, headless)
     outline(options)  # A slip is told before the first line is typed.
-    if earlier is not None and earlier.answer:
-        print(earlier.answer)
     chat = Chat(state, options, earlier, arguments)
     code = 0
+    if earlier is not None and earlier.state.finished is None:
+        code = chat.finish_turn(earlier)
+    elif earlier is not None and earlier.answer:
+        print(earlier.answer)
     while (line := _line(interactive=sys.stdin.isatty())) is not None:
         if line.strip():
             code = chat.turn(as_text(line.strip()))
@@ -54,13 +58,35 @@ class Chat:
         """One line to its answer; what goes wrong is told, and the conversation goes on."""
         from runtime.app import plan
 
-        from .faults import show
         from .live import Shown, begin
 
+        def work() -> tuple[int, RunFolder]:
+            task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
+            options = attrs.evolve(self.options, task=task)
+            return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
+
+        return self._after(work)
+
+    def finish_turn(self, earlier: Earlier) -> int:
+        """A turn that was broken off goes on from its record, before anything new is said."""
+        import trio
+
+        from runtime.app import Resumption, plan
+        from runtime.resume import limits_after
+
+        from .live import Shown, stay
+
+        record, folder = earlier.state, earlier.folder
+        options = attrs.evolve(earlier.options, yes=earlier.options.yes or self.arguments.yes)
+        resumption = Resumption(record, limits_after(record, {}))
+        shown = Shown(quiet=self.arguments.quiet)
+        return self._after(lambda: (trio.run(stay, plan(options), self.state, folder, shown, resumption), folder))
+
+    def _after(self, work: Callable[[], tuple[int, RunFolder]]) -> int:
+        from .faults import show
+
         try:
-            options = attrs.evolve(self.options, task=text)
-            shown = Shown(quiet=self.arguments.quiet)
-            code, folder = begin(plan(options), self.state, shown, self.earlier)
+            code, folder = work()
             self.earlier = look_up(self.state, folder.id, headless=self.options.headless)
             self.last = folder
         except ElencoError as error:
@@ -81,6 +107,10 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        sandbox=arguments.sandbox,
+        network=arguments.network,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
 

@@ -1,4 +1,4 @@
-"""`elenco check`: every fault of agent files and settings, with file, line, column and the line itself."""
+"""`elenco check`: every fault of agent files, skills and settings, with file, line, column and the line itself."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import attrs
+
 from runtime import config as settings
-from runtime.cast import Cast, find
+from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
-from runtime.definitions import read
+from runtime.definitions import Definition, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
+from runtime.foreign.models import settled
+from runtime.foreign.read import read_foreign
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
-from runtime.vetting import vet_agent, vet_config
+from runtime.mcps import settings as servers
+from runtime.mcps.settings import JSON_FILE
+from runtime.plugins import plugins
+from runtime.skills.hired import explained
+from runtime.skills.places import find_skills
+from runtime.vetting import ring_of, vet_agent, vet_config
 
+from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
 
 PLACES = ("agents", ".agents/agents")
@@ -27,19 +38,26 @@ def run(arguments: argparse.Namespace) -> int:
     workspace = Path(arguments.workspace or ".")
     if not workspace.is_dir():
         raise UsageError(f"the workspace {workspace} is no folder")
-    files = list(_named(arguments.paths)) if arguments.paths else list(_usual(workspace))
+    named = list(_named(arguments.paths))
     look = _Look(workspace)
+    files = named if arguments.paths else [*_usual(workspace), *skill_files(look.shelf)]
     faults = [fault for path, shown in files for fault in look.at(path, shown)]
+    for line in look.understood:
+        print(line)
     if faults:
         print(excerpts(faults))
     wrong = sum(not fault.warning for fault in faults)
+    if arguments.effective:
+        from .effective import show_effective
+
+        show_effective(workspace)
     print(_summary(len(files), wrong, len(faults) - wrong), file=sys.stderr)
     return 2 if wrong else 0
 
 
 def _summary(files: int, faults: int, warnings: int) -> str:
     if not files:
-        return "nothing to check here: no agents/*.md, no elenco.yaml   (elenco init makes a starter)"
+        return "nothing to check here: no agents/*.md, no skills, no elenco.yaml   (elenco init makes a starter)"
     found = [count_of(faults, "fault")] if faults else []
     found += [count_of(warnings, "warning")] if warnings else []
     return f"{count_of(files, 'file')} checked: {', '.join(found) or 'no fault'}"
@@ -49,8 +67,9 @@ def _named(paths: list[str]) -> Iterator[tuple[Path, str]]:
     for name in paths:
         path = Path(name)
         if path.is_dir():
-            yield from ((file, str(file)) for file in sorted(path.rglob("*.md")))
-            yield from ((file, str(file)) for file in sorted(path.glob("*.yaml")))
+            files = (file for file in sorted(path.rglob("*.md")) if not belongs_to_skill(file, path))
+            yield from ((file, str(file)) for file in files)
+            yield from ((file, str(file)) for file in (*sorted(path.glob("*.yaml")), *path.glob(JSON_FILE)))
         elif path.exists():
             yield path, name
         else:
@@ -61,8 +80,12 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
     for place in PLACES:
         for file in sorted((workspace / place).glob("*.md")):
             yield file, f"{place}/{file.name}"
-    if (workspace / "elenco.yaml").exists():
-        yield workspace / "elenco.yaml", "elenco.yaml"
+    for place, _ in FOREIGN_PLACES:
+        for file in sorted((workspace / place).rglob("*.md")):
+            yield file, f"{place}/{file.relative_to(workspace / place).as_posix()}"
+    for name in ("elenco.yaml", JSON_FILE):
+        if (workspace / name).exists():
+            yield workspace / name, name
     if (user := settings.user_folder()) is not None:
         for file in sorted((user / "agents").glob("*.md")):
             yield file, str(file)
@@ -75,16 +98,23 @@ class _Look:
 
     def __init__(self, workspace: Path) -> None:
         self._cast: Cast = find(workspace)
+        self.shelf = find_skills(workspace)
+        self.understood: list[str] = []
         from runtime.tools.registry import built_in
 
-        self._tools = [tool.name for tool in built_in()]
+        self._tools = [tool.name for tool in (*built_in(), *plugins().tools)]
         self._providers: dict[str, ProviderConfig] = {}
+        self._servers: set[str] = set()
         user = settings.user_folder()
         for path in [*([user / "config.yaml"] if user is not None else []), workspace / "elenco.yaml"]:
             try:
-                self._providers |= settings.load(path, str(path)).providers
+                found = settings.load(path, str(path))
             except DefinitionError:
                 continue
+            self._providers |= found.providers
+            self._servers |= found.mcp_servers.keys()
+        with suppress(DefinitionError):
+            self._servers |= servers.load(workspace / JSON_FILE, JSON_FILE).entries.keys()
 
     def at(self, path: Path, shown: str) -> list[Fault]:
         try:
@@ -96,21 +126,57 @@ class _Look:
             return [Fault(shown, 1, f"cannot be read: {error.strerror}")]
         warnings: list[Fault] = []
         try:
-            if path.suffix in (".yaml", ".yml"):
+            if is_skill(path):
+                found = skill_faults(path, shown, self.shelf)
+            elif (style := style_of(path)) != "native" and path.suffix == ".md":
+                found = self._foreign(path, shown, content, style)
+            elif path.suffix in (".yaml", ".yml"):
                 found = vet_config(settings.read(content, shown), content, self._check_model(shown))
+            elif path.suffix == ".json":
+                found = list(servers.read(content, shown).warnings)
             else:
                 definition = read(content, shown)
                 warnings = [*definition.warnings, *self._shadow(definition.name, path, shown)]
-                found = vet_agent(
-                    definition,
-                    content,
-                    agents=[*self._cast.members, definition.name],
-                    tools=self._tools,
-                    check_model=self._check_model(shown),
-                )
+                warnings += self._ring(definition)
+                found = explained(self._vetted(definition, content, shown), self.shelf)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted([*found, *warnings], key=lambda fault: (fault.line, fault.column))
+
+    def _vetted(self, definition: Definition, content: str, shown: str) -> list[Fault]:
+        return vet_agent(
+            definition,
+            content,
+            agents=[*self._cast.members, definition.name],
+            tools=self._tools,
+            servers=self._servers,
+            skills=self.shelf.skills,
+            strict=True,
+            check_model=self._check_model(shown),
+        )
+
+    def _foreign(self, path: Path, shown: str, content: str, style: Style) -> list[Fault]:
+        """Another runtime's file as the cast takes it, with what is understood kept to be told."""
+        here = path.resolve()
+        members = [*self._cast.members.values(), *self._cast.shadowed, *self._cast.disabled]
+        member = next((each for each in members if each.path.resolve() == here), None)
+        if member is not None and member.definition is not None:
+            definition = attrs.evolve(member.definition, path=shown)
+        else:
+            definition = settled(read_foreign(content, shown, style, path.stem).definition, os.environ)
+        self.understood.append(understood(definition))
+        warnings = [attrs.evolve(fault, path=shown) for fault in definition.warnings]
+        return [*warnings, *self._shadow(definition.name, path, shown)]
+
+    def _ring(self, definition: Definition) -> list[Fault]:
+        below = {
+            name: member.definition.subagents
+            for name, member in self._cast.members.items()
+            if member.definition is not None
+        }
+        ring = ring_of(definition.name, {**below, definition.name: definition.subagents})
+        text = f"its subagents lead back to it: {' > '.join(ring)}; max_depth ends that"
+        return [Fault(definition.path, 1, text, warning=True)] if ring else []
 
     def _check_model(self, shown: str) -> Callable[[str], None]:
         def check(name: str) -> None:

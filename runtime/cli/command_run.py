@@ -47,6 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         yes=arguments.yes,
         headless=arguments.no_input or from_stdin or not sys.stdin.isatty(),
         mode=arguments.mode,
+        sandbox=arguments.sandbox,
+        network=arguments.network,
+        mcp=tuple(arguments.mcp),
+        no_mcp=tuple(arguments.no_mcp),
     )
     if earlier is not None:
         options = earlier.followed_by(options, workspace=True)

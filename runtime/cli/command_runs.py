@@ -23,7 +23,7 @@ HEAD = ("RUN", "STATE", "AGENT", "STEPS", "TOKENS", "COST", "WHEN", "TASK")
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list. Raises JournalError for an index that cannot be read."""
-    state = open_state(arguments.state)
+    state = open_state(arguments.state, to_look=not arguments.prune)
     if arguments.prune:
         from .prune import prune
 

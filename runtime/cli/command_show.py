@@ -14,7 +14,7 @@ from .which import find, refuse_unbegun
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a run. Raises UsageError for an unknown one, JournalError for a damaged one."""
-    folder = find(open_state(arguments.state), arguments.run)
+    folder = find(open_state(arguments.state, to_look=True), arguments.run)
     refuse_unbegun(folder)
     from runtime.journal.overview import overview
     from runtime.journal.read import load

@@ -12,7 +12,7 @@ from .which import find, refuse_unbegun
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is on record; with --follow, go on until the run ends. Raises UsageError, JournalError."""
-    folder = find(open_state(arguments.state), arguments.run)
+    folder = find(open_state(arguments.state, to_look=True), arguments.run)
     refuse_unbegun(folder)
     from runtime.journal.read import RunReader
 

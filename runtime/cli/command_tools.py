@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runtime.known import OFFLINE, ModelFlags
 from runtime.outline import RunOptions, outline, refuse_faulty
+from runtime.plugins import plugins
 
 from .table import columns
 from .visible import one_line
@@ -32,17 +33,27 @@ def run(arguments: argparse.Namespace) -> int:
     seen = outline(options)
     from runtime.tools.registry import built_in
 
-    from .granted import data_of, granted_to, rows_of
+    from .granted import below, data_of, granted_to, rows_of
 
-    refuse_faulty(seen.cast, seen.root, tools=[tool.name for tool in built_in()])
-    granted = list(granted_to(seen.root, seen.cast, seen.rules, options))
+    root, cast = seen.root, seen.cast
+    refuse_faulty(cast, root, tools=[tool.name for tool in (*built_in(), *plugins().tools)])
+    chains = [(root,), *below(root, cast)]
+    told = [(chain, list(granted_to(chain[-1], cast, seen.rules, options, chain[:-1]))) for chain in chains]
     if arguments.json:
-        for each in granted:
-            print(json.dumps(data_of(each)))
+        for chain, granted in told:
+            path = {} if len(chain) == 1 else {"actor": "/".join(each.name for each in chain)}
+            for each in granted:
+                print(json.dumps({**data_of(each), **path}))
         return 0
-    root = seen.root
-    print(f"{root.name}   {one_line(root.path, 80)}   {len(granted)} tools, no other is offered to its model\n")
-    print(columns([("TOOL", "EFFECTS", "A CALL", "BECAUSE"), *(row for each in granted for row in rows_of(each))], 90))
+    for chain, granted in told:
+        who = chain[-1]
+        what = "no other is offered to its model" if len(chain) == 1 else "under all that bind those above it"
+        name = " > ".join(each.name for each in chain)
+        print(f"{'' if len(chain) == 1 else chr(10)}{name}   {one_line(who.path, 80)}   {len(granted)} tools, {what}\n")
+        rows = [("TOOL", "EFFECTS", "A CALL", "BECAUSE"), *(row for each in granted for row in rows_of(each))]
+        print(columns(rows, 90))
+    if seen.notice:
+        print(f"! {seen.notice}", file=sys.stderr)
     print("a child stays under every ask and deny of those above it; deny > ask > allow", file=sys.stderr)
     return 0
 
@@ -54,7 +65,7 @@ def _all(as_json: bool) -> int:
 
     from .granted import sample, verb
 
-    tools = built_in()
+    tools = (*built_in(), *plugins().tools)
     if as_json:
         for tool in tools:
             print(json.dumps({"name": tool.name, "effects": tool.effects, "description": tool.description}))
@@ -66,6 +77,7 @@ def _all(as_json: bool) -> int:
     more = [
         ("delegate_to_AGENT", "idempotent", "runs", "Give a declared subagent a task and wait for its report."),
         ("start_AGENT", "idempotent", "runs", "The same in the background; await_agent waits for it."),
+        ("use_skill", "none", "runs", "Load a skill that the agent's file names."),
         ("read_result", "none", "runs", "Read more of a result that was too long to show in full."),
     ]
     print(columns([("TOOL", "EFFECTS", "A CALL", "WHAT IT DOES"), *first, *more], last_width=90))

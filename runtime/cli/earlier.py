@@ -39,7 +39,11 @@ class Earlier:
             ask=before.ask + flags.ask,
             deny=before.deny + flags.deny,
             yes=before.yes or flags.yes,
+            mcp=before.mcp + flags.mcp,
+            no_mcp=before.no_mcp + flags.no_mcp,
             mode=before.mode if flags.mode == "default" else flags.mode,
+            sandbox=flags.sandbox or before.sandbox,
+            network=flags.network or before.network,
         )
 
 

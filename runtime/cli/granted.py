@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import attrs
@@ -12,16 +12,28 @@ from runtime.cast import Cast
 from runtime.definitions import Definition
 from runtime.errors import DefinitionError, Fault
 from runtime.outline import RunOptions
+from runtime.permits import judge_shell
+from runtime.plugins import plugins
 from runtime.policy.decision import Ceiling, Decision, decide
 from runtime.policy.rules import Permissions, RuleError, parse_permissions
-from runtime.policy.subjects import AgentSubject, PathSubject, PathUse, PlainSubject, Subject
+from runtime.policy.subjects import (
+    AgentSubject,
+    McpSubject,
+    PathSubject,
+    PathUse,
+    PlainSubject,
+    ShellSubject,
+    Subject,
+)
 from runtime.tools import Tool
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
+from runtime.tools.skill import USE_SKILL
 
 from .visible import one_line
 
 SAMPLE = "any/file"
+SAMPLE_COMMAND = "any-command"
 
 
 @attrs.frozen
@@ -35,42 +47,71 @@ class Granted:
     under: tuple[tuple[str, Decision], ...] = ()
 
 
-def granted_to(definition: Definition, cast: Cast, rules: Permissions, options: RunOptions) -> Iterator[Granted]:
-    """What an agent's model is offered, in order, with the decision on each as the run's root and below others."""
+def granted_to(
+    definition: Definition, cast: Cast, rules: Permissions, options: RunOptions, above: Sequence[Definition] = ()
+) -> Iterator[Granted]:
+    """What an agent's model is offered, in order, with the decision on each as the run's root and below others.
+
+    `above` are those the agent works for, the run's root first: then it is decided below them alone.
+    """
     ceiling = Ceiling(options.mode, rules.ask, rules.deny, root=str(options.workspace))
+    for each in above:
+        ceiling = ceiling.narrowed(_own(each) + rules)
     own = _own(definition) + rules
     parents = [
         member.definition
         for member in cast.members.values()
-        if member.definition is not None and definition.name in member.definition.subagents
+        if member.definition is not None and definition.name in member.definition.subagents and not above
     ]
     for name, effects, subject in _subjects(definition):
-        decision = decide(subject, own, ceiling, yes=options.yes)
+        decision = decide(subject, own, ceiling, yes=options.yes, shell=judge_shell)
         under = (
-            (parent.name, decide(subject, own, ceiling.narrowed(_own(parent) + rules), yes=options.yes))
+            (
+                parent.name,
+                decide(subject, own, ceiling.narrowed(_own(parent) + rules), yes=options.yes, shell=judge_shell),
+            )
             for parent in parents
         )
         yield Granted(
             name,
             effects,
             decision,
-            tuple(_with_patterns(own, subject)),
+            tuple(_with_patterns(own, ceiling, subject)),
             tuple((parent, other) for parent, other in under if other.verdict != decision.verdict),
         )
 
 
+def below(root: Definition, cast: Cast) -> Iterator[tuple[Definition, ...]]:
+    """Everyone the root may set to work, each once, by the shortest way from the root to it."""
+    seen = {root.name}
+    waiting: list[list[Definition]] = [[root]]
+    while waiting:
+        chain = waiting.pop(0)
+        if len(chain) > 1:
+            yield tuple(chain)
+        for name in chain[-1].subagents:
+            member = cast.members.get(name)
+            if member is not None and member.definition is not None and name not in seen:
+                seen.add(name)
+                waiting.append([*chain, member.definition])
+
+
 def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
-    known = {tool.name: tool for tool in built_in()}
+    known = {tool.name: tool for tool in (*built_in(), *plugins().tools)}
     for name in dict.fromkeys(definition.tools):
         tool = known[name]
         yield name, tool.effects, sample(tool)
+    for server in dict.fromkeys(definition.mcps):
+        yield f"{server}_*", "once", McpSubject(f"{server}_*", server, "*")
+    if definition.skills:
+        yield USE_SKILL, "none", PlainSubject(USE_SKILL, changes=False, private=True)
     for prefix in (PREFIX, START):
         for child in definition.subagents:
             name = tool_name(prefix, child)
             yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
-    if definition.tools or definition.subagents:
+    if definition.tools or definition.mcps or definition.subagents or definition.skills:
         yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
 
 
@@ -80,7 +121,10 @@ def sample(tool: Tool) -> Subject:
     if uses:
         return PathSubject(tool.name, tuple(PathUse(use, path) for path, use in uses), tool.mutates)
     if tool.subject is not None:
-        return tool.subject(dict.fromkeys(tool.parameters.get("properties", {}), ""))
+        subject = tool.subject(dict.fromkeys(tool.parameters.get("properties", {}), ""))
+        if isinstance(subject, ShellSubject):
+            return ShellSubject(SAMPLE_COMMAND, tool.name)
+        return subject
     return PlainSubject(tool.name, changes=tool.mutates, private=tool.private)
 
 
@@ -92,16 +136,32 @@ def _own(definition: Definition) -> Permissions:
         raise DefinitionError([Fault(definition.path, 1, str(error))]) from None
 
 
-def _with_patterns(rules: Permissions, subject: Subject) -> Iterator[str]:
+def _with_patterns(rules: Permissions, ceiling: Ceiling, subject: Subject) -> Iterator[str]:
     families = {subject.tool}
+    if isinstance(subject, ShellSubject):
+        families.add("shell")
     if isinstance(subject, PathSubject):
         families |= {"write_file" if each.use in ("write", "delete") else "read_file" for each in subject.uses}
         if subject.tool == "list_files":
             families.discard("read_file")
-    for effect in ("deny", "ask", "allow"):
-        for rule in getattr(rules, effect):
-            if rule.pattern is not None and any(fnmatchcase(name, rule.tool) for name in families):
-                yield f"{effect}: {rule}   {rule.origin}".rstrip()
+    layers = {
+        "deny": (*rules.deny, *ceiling.deny),
+        "ask": (*rules.ask, *ceiling.ask),
+        "allow": rules.allow,
+    }
+    shown: dict[str, None] = {}
+    for effect, found in layers.items():
+        for rule in found:
+            if rule.pattern is not None and (
+                any(fnmatchcase(name, rule.tool) for name in families) or _of_server(rule.tool, rule.pattern, subject)
+            ):
+                shown[f"{effect}: {rule}   {rule.origin}".rstrip()] = None
+    yield from shown
+
+
+def _of_server(tool: str, pattern: str, subject: Subject) -> bool:
+    """Whether a rule speaks of tools of the server that a row stands for."""
+    return tool == "mcp" and isinstance(subject, McpSubject) and fnmatchcase(subject.server, pattern.partition("/")[0])
 
 
 def rows_of(each: Granted) -> Iterator[tuple[str, ...]]:

@@ -7,11 +7,16 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
 
 from .visible import one_line
+
+SANDBOXES = ("read-only", "workspace-write", "unsandboxed")
+NETWORKS = ("none", "tools", "all")
+if TYPE_CHECKING:
+    from runtime.plugins import PluginCommand
 
 WIRES = ("openai-chat", "openai-responses", "anthropic-messages")
 Command: TypeAlias = Callable[[argparse.Namespace], int]
@@ -27,7 +32,8 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   models   tools   check [PATH...]   init   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Serve      serve-mcp   acp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
            --base-url URL --wire openai-chat    any compatible server
@@ -82,6 +88,12 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-input", action="store_true", help="never ask: what needs a human suspends the run (exit 4)"
     )
+    group = parser.add_argument_group("walls around commands")
+    group.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write (default: workspace-write)")
+    group.add_argument("--network", choices=NETWORKS, help="who reaches the network (default: tools, no command)")
+    group = parser.add_argument_group("MCP servers, for this run")
+    group.add_argument("--mcp", metavar="NAME", action="append", default=[], help="use one that is disabled")
+    group.add_argument("--no-mcp", metavar="NAME", action="append", default=[], help="go without one")
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -120,7 +132,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
-    parser.add_argument("--resume", metavar="RUN", help="go on where that run ended")
+    parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     _run_flags(parser)
 
 
@@ -211,6 +223,13 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
 
 
+def _skills(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco skills [note NAME ["LESSON"]] [FLAGS]'
+    parser.add_argument("words", nargs="*", metavar='note NAME "LESSON"', help="keep a lesson; without one, list them")
+    parser.add_argument("--drop", metavar="N", type=int, help="with note NAME: forget the lesson of that number")
+    _workspace(parser)
+
+
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
@@ -225,9 +244,42 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     _rules(parser)
 
 
+def _mcp(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME] [FLAGS]"
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call, login, logout")
+    _workspace(parser)
+
+
+def _serve_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="which agents (default: all)")
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="streamable HTTP on 127.0.0.1 instead of the pipes; 0: any"
+    )
+    parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
+    limit_flags(parser.add_argument_group("limits of each run"))
+    parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="allow what the rule names")
+    parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+
+
+def _acp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
+    parser.add_argument("--model", metavar="PROVIDER/MODEL")
+    parser.add_argument("--base-url", metavar="URL")
+    parser.add_argument("--wire", choices=WIRES)
+    limit_flags(parser.add_argument_group("limits of each prompt"))
+    _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
+
+
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     parser.add_argument("--workspace", metavar="DIR")
+    parser.add_argument(
+        "--effective", action="store_true", help="also what counts in the end: each value, and who set it"
+    )
 
 
 def _init(parser: argparse.ArgumentParser) -> None:
@@ -236,6 +288,16 @@ def _init(parser: argparse.ArgumentParser) -> None:
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR")
+
+
+def _trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", metavar="DIR", help="the workspace (default: this folder)")
+    parser.add_argument("--workspace", metavar="DIR", help="the same")
+    parser.add_argument("--show", action="store_true", help="only show what it would switch on")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--revoke", action="store_true", help="trust it no more")
+    parser.add_argument("--list", action="store_true", help="every workspace you trust")
+    parser.add_argument("--json", action="store_true")
 
 
 def _rename(parser: argparse.ArgumentParser) -> None:
@@ -304,17 +366,44 @@ COMMANDS: dict[str, Spec] = {
         "elenco cancel k7f2\nelenco cancel k7f2 --actor coordinator/researcher-1",
     ),
     "agents": (_workspace, "List the agents that can be found, and where each is from.", "elenco agents"),
+    "skills": (
+        _skills,
+        "List the skills that can be found, or keep a lesson for one.",
+        'elenco skills\nelenco skills note code-review "Look at the migrations first"\n'
+        "elenco skills note code-review --drop 1",
+    ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
+    "mcp": (
+        _mcp,
+        "List the MCP servers that are named here, look at their tools, call one by hand.",
+        'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
+    ),
+    "serve-mcp": (
+        _serve_mcp,
+        "Offer agents as MCP tools, one for each: over the pipes, or over HTTP on this machine.",
+        "elenco serve-mcp\nelenco serve-mcp researcher reviewer --workspace ~/notes --max-steps 30\n"
+        "elenco serve-mcp --port 8765",
+    ),
+    "acp": (
+        _acp,
+        "An agent for editors that speak the Agent Client Protocol; the editor starts it.",
+        "elenco acp\nelenco acp writer --model anthropic/claude-sonnet-5-5 --mode accept-edits",
+    ),
     "check": (
         _check,
         "Check agent files and settings: every fault with file and line.",
-        "elenco check agents/writer.md",
+        "elenco check agents/writer.md\nelenco check --effective",
     ),
     "init": (
         _init,
         "Put a starter here: one agent and the settings, with comments.",
         "elenco init\nelenco init my-cast",
+    ),
+    "trust": (
+        _trust,
+        "Let this workspace's allow rules, hooks, MCP servers and Python count, after showing them.",
+        "elenco trust --show\nelenco trust\nelenco trust --revoke",
     ),
     "doctor": (_doctor, "What this machine offers and lacks, and how to connect a model.", "elenco doctor"),
     "rename": (_rename, "Give a run a name, to find it by.", "elenco rename k7f2 release-notes"),
@@ -362,6 +451,8 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     spec = COMMANDS.get(name)
     if spec is None:
         what = "flag" if name.startswith("-") else "command"
+        if not name.startswith("-") and (added := _added(name)) is not None:
+            return (lambda _: added.run(words[1:]) or 0), argparse.Namespace()
         if " " in name:
             raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
         raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
@@ -382,6 +473,13 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     return _module("steer" if name in STEERING else name), found
 
 
+def _added(name: str) -> PluginCommand | None:
+    """A plugin's command; nobody pays for the look but who types a word that is none of ours."""
+    from runtime.plugins import plugins
+
+    return plugins().commands.get(name)
+
+
 def _too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
     flag = next((word for word in rest if word.startswith("-")), None)
     if flag is None:
@@ -398,5 +496,6 @@ def _help(arguments: argparse.Namespace) -> int:
 
 
 def _module(name: str) -> Command:
-    command: Command = importlib.import_module(f".command_{name}", __package__).run
+    module = name.replace("-", "_")
+    command: Command = importlib.import_module(f".command_{module}", __package__).run
     return command

@@ -25,6 +25,8 @@ def prune(arguments: argparse.Namespace, state: State) -> int:
         raise UsageError("--keep: a number of runs, 0 or more")
     if arguments.older_than is not None and arguments.older_than < 0:
         raise UsageError("--older-than: a number of days, 0 or more")
+    if arguments.yes:
+        sweep(state)
     now = time.time()
     gone = outlived(runs(state), now, older_than=arguments.older_than, keep=arguments.keep)
     if not gone:
@@ -37,7 +39,6 @@ def prune(arguments: argparse.Namespace, state: State) -> int:
     if not arguments.yes:
         print(f"nothing was removed: add --yes to remove {_count(gone)}", file=sys.stderr)
         return 0
-    sweep(state)
     kept = 0
     for each in gone:
         try:

@@ -14,12 +14,14 @@ from runtime.events import (
     ApprovalRequested,
     BudgetOverrun,
     BudgetRefused,
+    HookFinished,
     LoopBlocked,
     LoopNudged,
     LoopStopped,
     McpLost,
     ModelFinished,
     ModelRetried,
+    PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -150,6 +152,18 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"? {name} asks you ({event.id})  {one_line(event.text, 120)}"]
         case QuestionAnswered():
             return [f"✓ {event.id} answered by {one_line(event.by or 'somebody', 40)}: {one_line(event.answer, 120)}"]
+        case HookFinished(outcome="error"):
+            return [
+                f"! {name}   hook {one_line(event.hook, 70)} failed at {event.event}: {one_line(event.message, 120)}"
+            ]
+        case HookFinished(outcome="deny"):
+            return [
+                f"✗ {name}   hook {one_line(event.hook, 70)} refused at {event.event}: {one_line(event.message, 120)}"
+            ]
+        case HookFinished() if event.arguments is not None:
+            return [f"! {name}   hook {one_line(event.hook, 70)} made it  {call_text('', event.arguments).strip()}"]
+        case PrefixChanged():
+            return [f"! {name}   has changed: {one_line(event.why, 160)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:

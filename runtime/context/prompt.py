@@ -21,4 +21,9 @@ def listing(entries: Iterable[tuple[str, str]]) -> str:
 
 def system_parts(prompt: str, sections: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The prompt and the runtime's marked sections, each a part of its own so that caching can cut between them."""
-    return (prompt, *(f"<{tag}>\n{content.strip()}\n</{tag}>" for tag, content in sections if content.strip()))
+    return (prompt, *(_marked(tag, content) for tag, content in sections if content.strip()))
+
+
+def _marked(tag: str, content: str) -> str:
+    """A section between its marks; text in it that looks like the closing one does not close it."""
+    return f"<{tag}>\n{content.strip().replace(f'</{tag}>', f'</ {tag}>')}\n</{tag}>"

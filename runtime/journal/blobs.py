@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
 from pathlib import Path
 
 from runtime.errors import JournalError
@@ -25,7 +26,8 @@ class Blobs:
         if target.exists():
             return digest
         self._folder.mkdir(0o700, exist_ok=True)
-        draft = self._folder / f".{digest}.{os.getpid()}"
+        # Two threads may keep the same content at once: each its own draft, and either's may take the name.
+        draft = self._folder / f".{digest}.{os.getpid()}.{threading.get_ident()}"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as file:

@@ -22,7 +22,7 @@ from runtime.events import Event, Record, type_of
 
 from .blobs import Blobs
 from .database import BIG, Database
-from .folder import RunFolder
+from .folder import RunFolder, opening
 from .interface import Clock, Publish, already_recorded, outcome_key
 from .lock import RunLock
 from .nursery import serving
@@ -64,7 +64,8 @@ class SqliteJournal:
     """The Journal of a live run; made by `open_journal`."""
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
-        database = Database.for_writer(folder.journal, clock())
+        with opening(folder):
+            database = Database.for_writer(folder.journal, clock())
         try:
             self._last = self._durable = database.last_seq()
             self._once = set(database.once())

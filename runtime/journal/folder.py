@@ -13,7 +13,8 @@ import random
 import re
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -92,8 +93,8 @@ def state_path(flag: str | None, env: Mapping[str, str], home: str | None) -> Pa
     return Path(home) / ".local" / "state" / "elenco" if home and Path(home).is_absolute() else None
 
 
-def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ) -> State:
-    """Choose the state folder and make it, private to its owner.
+def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, to_look: bool = False) -> State:
+    """Choose the state folder and make it, private to its owner; `to_look`: one that cannot be written is good enough.
 
     With no usable home it is a private folder under the temporary one, and `note` says so. Raises JournalError when
     a folder that was asked for cannot be used, or lies on a network file system.
@@ -101,6 +102,10 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ) -> 
     home = env.get("HOME") or _home_of_user()
     path = state_path(flag, env, home)
     asked = bool(flag or env.get("ELENCO_STATE") or env.get("XDG_STATE_HOME"))
+    # Where runs were kept elsewhere because this folder cannot be written, that is where to look.
+    here = path is not None and (asked or os.access(path / "runs", os.W_OK) or not _fallback().exists())
+    if to_look and path is not None and here and os.access(path / "runs", os.R_OK | os.X_OK):
+        return State(_local(path))
     if path is not None:
         try:
             return State(_made(path))
@@ -109,7 +114,7 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ) -> 
                 raise JournalError(
                     f"cannot use the state folder {path}: {error.strerror}; choose another: --state"
                 ) from error
-    fallback = Path(tempfile.gettempdir()) / f"elenco-state-{os.getuid()}"
+    fallback = _fallback()
     try:
         _made(_ours(fallback))
     except OSError as error:
@@ -166,6 +171,17 @@ def no_space(path: Path) -> str:
     return f"no space is left on the disk of {path}"
 
 
+@contextmanager
+def opening(folder: RunFolder) -> Generator[None]:
+    """Where a run's journal cannot be opened because the disk is full, the error says so. Blocks."""
+    try:
+        yield
+    except JournalError as error:
+        if full := no_space(folder.path):
+            raise JournalError(f"cannot open the journal {folder.journal}: {full}") from error
+        raise
+
+
 def network_file_system(mountinfo: str, path: str) -> str | None:
     """The type of the network file system `path` lies on, None on a local one; `mountinfo` as in /proc; pure."""
     best, kind = -1, ""
@@ -183,12 +199,21 @@ def network_file_system(mountinfo: str, path: str) -> str | None:
     return kind or None
 
 
+def _fallback() -> Path:
+    # Asked for only where it is needed: to find the temporary folder a file is written.
+    return Path(tempfile.gettempdir()) / f"elenco-state-{os.getuid()}"
+
+
 def _made(path: Path) -> Path:
     # A folder that was there keeps its mode: it may be somebody's home. What we put into it is private anyway.
     path.mkdir(0o700, parents=True, exist_ok=True)
     (path / "runs").mkdir(0o700, exist_ok=True)
     if not os.access(path / "runs", os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "it cannot be written", str(path))
+    return _local(path)
+
+
+def _local(path: Path) -> Path:
     try:
         mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape")
     except OSError:

@@ -21,6 +21,7 @@ from runtime.errors import JournalError
 
 from .folder import State, find_run, no_space, run_ids
 from .lock import RunLock
+from .looking import look_at
 
 T = TypeVar("T")
 
@@ -93,6 +94,17 @@ def rows(state: State) -> dict[str, RunRow]:
     """Every row, by run id; none, with a warning, where the index cannot be read."""
     if not state.index.exists():
         return {}
+    try:
+        connection = look_at(state.index)
+    except sqlite3.Error:
+        return _cached(state, _select, {})
+    try:
+        if int(connection.execute("PRAGMA user_version").fetchone()[0]) == _VERSION:
+            return _select(connection)
+    except sqlite3.Error:
+        pass
+    finally:
+        connection.close()
     return _cached(state, _select, {})
 
 

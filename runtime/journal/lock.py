@@ -56,12 +56,15 @@ def is_owned(path: Path) -> bool:
     """Whether a live process holds the lock."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:
+        # No lock, or none that anybody could hold.
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -14,10 +15,11 @@ from runtime.errors import JournalError
 from runtime.events import ApprovalRequested, ModelFinished, QuestionAsked, Record, RunFinished
 
 from . import index
-from .database import Database
+from .database import SCHEMA, Database
 from .folder import RunFolder, State, run_ids
 from .index import RunRow
 from .lock import is_owned
+from .looking import cannot_share, look_alone
 from .replay import fold
 from .state import RunState
 
@@ -37,7 +39,7 @@ class RunReader:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
-        self._database = Database.for_reader(folder.journal) if folder.journal.exists() else None
+        self._database = _opened(folder) if folder.journal.exists() else None
 
     def __enter__(self) -> RunReader:
         return self
@@ -58,7 +60,7 @@ class RunReader:
     def page(self, from_seq: int, limit: int = PAGE) -> list[Record]:
         """Up to `limit` records from `from_seq` on."""
         if self._database is None and self.folder.journal.exists():
-            self._database = Database.for_reader(self.folder.journal)
+            self._database = _opened(self.folder)
         return self._database.records(from_seq, limit) if self._database is not None else []
 
     def records(self, from_seq: int = 1) -> Iterator[Record]:
@@ -72,6 +74,23 @@ class RunReader:
 
     def has_outcome(self, actor: str, call_id: str) -> bool:
         return self._database is not None and self._database.has_outcome(actor, call_id)
+
+
+def _opened(folder: RunFolder) -> Database:
+    """A run's database, also on a full disk and in a folder that cannot be written."""
+    try:
+        return Database.for_reader(folder.journal)
+    except JournalError as error:
+        if not cannot_share(error.__cause__) or is_owned(folder.lock):
+            raise
+        try:
+            connection = look_alone(folder.journal)
+        except sqlite3.Error:
+            raise error from None
+        if connection.execute("PRAGMA user_version").fetchone()[0] > SCHEMA:
+            connection.close()
+            raise JournalError(f"the journal {folder.journal} was made by a newer Elenco: update Elenco") from None
+        return Database(connection, folder.journal)
 
 
 def load(folder: RunFolder, *, histories: bool = True, until: int | None = None) -> RunState:

@@ -22,6 +22,7 @@ from runtime.events import (
     Event,
     FileChanged,
     FileChanging,
+    HookFinished,
     LimitsChanged,
     LoopBlocked,
     LoopNudged,
@@ -50,6 +51,7 @@ from runtime.events import (
     SkillLoaded,
     SteerReceived,
     ToolFinished,
+    ToolRetried,
     ToolStarted,
     Warned,
 )
@@ -230,6 +232,7 @@ def _warned(state: RunState, event: Warned, record: Record) -> None:
 
 def _mcp_connected(state: RunState, event: McpConnected, record: Record) -> None:
     state.servers[event.server] = "connected"
+    state.server_tools[event.server] = event.tools
 
 
 def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
@@ -336,6 +339,7 @@ def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, re
     actor.reopened = False
     if event.text.strip():
         actor.last_text = event.text
+    actor.hooked = [hook for hook in actor.hooked if hook.event in ("run_start", "actor_start")]
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)
     if state.histories:
@@ -354,6 +358,10 @@ def _permission_decided(state: RunState, actor: ActorState, event: PermissionDec
         if not call.verdict:
             actor.tool_calls += 1
         call.verdict = event.verdict
+
+
+def _tool_retried(state: RunState, actor: ActorState, event: ToolRetried, record: Record) -> None:
+    actor.tool_calls += 1
 
 
 def _tool_started(state: RunState, actor: ActorState, event: ToolStarted, record: Record) -> None:
@@ -434,6 +442,20 @@ def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Re
             actor.past.append(PastNote("continuation"))
 
 
+def _hook_finished(state: RunState, actor: ActorState, event: HookFinished, record: Record) -> None:
+    if event.call_id:
+        if (call := actor.calls.get(event.call_id)) is not None:
+            call.hooked.append(event)
+        return
+    actor.hooked.append(event)
+    if event.event == "actor_finish" and event.outcome == "deny":
+        actor.sent_back += 1
+    if event.context:
+        actor.judged = True
+        if state.histories:
+            actor.history.append(UserMessage(event.context, "note"))
+
+
 def _context_compacted(state: RunState, actor: ActorState, event: ContextCompacted, record: Record) -> None:
     if state.histories:
         if event.history is not None:
@@ -480,8 +502,8 @@ def _notes_changed(state: RunState, actor: ActorState, event: NotesChanged, reco
 
 
 def _skill_loaded(state: RunState, actor: ActorState, event: SkillLoaded, record: Record) -> None:
-    if event.name not in actor.skills:
-        actor.skills.append(event.name)
+    actor.skills.pop(event.name, None)  # the newest stands last
+    actor.skills[event.name] = event if state.histories else attrs.evolve(event, text="")
 
 
 _RunStep: TypeAlias = Callable[[RunState, Any, Record], None]
@@ -523,9 +545,11 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     ModelWithdrawn: _model_ended,
     PermissionDecided: _permission_decided,
     ToolStarted: _tool_started,
+    ToolRetried: _tool_retried,
     ToolFinished: _tool_finished,
     SteerReceived: _steer_received,
     NoteAdded: _note_added,
+    HookFinished: _hook_finished,
     ContextCompacted: _context_compacted,
     BudgetReserved: _budget_reserved,
     BudgetRefused: _budget_refused,

@@ -12,6 +12,7 @@ from runtime.events import (
     BudgetReserved,
     CancelRequested,
     FileChanged,
+    HookFinished,
     LoopBlocked,
     LoopNudged,
     LoopStopped,
@@ -21,6 +22,7 @@ from runtime.events import (
     QuestionAsked,
     RunFinished,
     RunStarted,
+    SkillLoaded,
     SteerReceived,
     ToolFinished,
 )
@@ -35,7 +37,8 @@ Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
 
-    `message` is the report it has received and not given back yet, `unclear` the question what became of it.
+    `message` is the report it has received and not given back yet, `unclear` the question what became of it. `hooked`
+    are the hooks that have run for it.
     """
 
     call_id: str
@@ -50,6 +53,7 @@ class CallState:
     message: str = ""
     unclear: str = ""
     finished: ToolFinished | None = None
+    hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
     changed: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
 
 
@@ -89,7 +93,8 @@ class ActorState:
     `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
     is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
-    loop guard has seen the last round. `result_cap`: what the round under way may add. `compactions`: how often the
+    loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
+    run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
     history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
     tokens then.
     """
@@ -124,7 +129,9 @@ class ActorState:
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
-    skills: list[str] = attrs.Factory(list[str])
+    skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
+    hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
+    sent_back: int = 0
     cancel: CancelRequested | None = None
     background: bool = False
     sent: bool = False
@@ -147,6 +154,7 @@ class ActorState:
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
         self.reopened = True
+        self.hooked = [event for event in self.hooked if event.outcome not in ("deny", "error")]
 
     @property
     def open_calls(self) -> tuple[CallState, ...]:
@@ -190,6 +198,7 @@ class RunState:
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])
+    server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
     held: bool = False

@@ -11,7 +11,7 @@ from runtime.errors import JournalError
 from runtime.events import Event, Record, type_of
 
 from .database import BIG, Database
-from .folder import RunFolder
+from .folder import RunFolder, no_space, opening
 from .interface import Clock
 from .lock import RunLock
 from .rows import Row, encode_body, ref_of
@@ -27,7 +27,8 @@ def visit(folder: RunFolder, *, clock: Clock = time.time) -> Generator[Visit]:
     """
     lock = RunLock.take(folder.lock)
     try:
-        database = Database.for_writer(folder.journal, clock())
+        with opening(folder):
+            database = Database.for_writer(folder.journal, clock())
         try:
             yield Visit(folder, database, clock)
         finally:
@@ -62,7 +63,8 @@ class Visit:
         try:
             self._database.commit([self._row(record) for record in records])
         except (sqlite3.Error, OSError, ValueError) as error:
-            raise JournalError(f"cannot write the journal {self.folder.journal}: {error}") from error
+            why = no_space(self.folder.path) or error
+            raise JournalError(f"cannot write the journal {self.folder.journal}: {why}") from error
 
     def _row(self, record: Record) -> Row:
         event = record.event

@@ -94,10 +94,13 @@ class Root:
         finally:
             walk.close()
 
-    def real_path(self, path: str) -> str:
-        """The path relative to the root that `path` really stands for, whether or not something is there yet."""
+    def real_path(self, path: str, *, follow: bool = True) -> str:
+        """The path relative to the root that `path` really stands for, whether or not something is there yet.
+
+        Without `follow`, a link at the very end stands for itself.
+        """
         check_text(path)
-        walk = _Walk(self, path, follow=True, create=False)
+        walk = _Walk(self, path, follow=follow, create=False)
         try:
             return (walk.quick() or walk.to_the_end()).path
         except FileNotFoundError:

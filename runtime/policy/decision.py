@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
-from .rules import Permissions, Rule, Words, applies, speaks_of_shell
+from .rules import Permissions, Rule, Words, applies, speaks_of_commands
 from .subjects import AgentSubject, HostSubject, McpSubject, PathSubject, PathUse, PlainSubject, ShellSubject, Subject
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
@@ -49,7 +49,11 @@ class Decision:
 
 @attrs.frozen
 class Ceiling:
-    """What no call below may exceed. `network`: `tools` lets our own tools out but no command, `all` both."""
+    """What no call below may exceed. `network`: `tools` lets our own tools out but no command, `all` both.
+
+    `closed` are the places in the workspace, relative to it, where Elenco keeps records, settings and trust: no tool
+    that names paths reads or changes them, whatever is allowed.
+    """
 
     mode: Mode = "default"
     ask: tuple[Rule, ...] = ()
@@ -57,6 +61,7 @@ class Ceiling:
     sandbox: Sandbox = "workspace-write"
     network: Network = "tools"
     root: str = ""
+    closed: tuple[str, ...] = ()
 
     def narrowed(
         self,
@@ -71,7 +76,8 @@ class Ceiling:
 
         A `root` that is not inside the present one is not taken.
         """
-        return Ceiling(
+        return attrs.evolve(
+            self,
             mode=_lower(MODES, self.mode, mode),
             ask=self.ask + own.ask,
             deny=self.deny + own.deny,
@@ -118,7 +124,7 @@ def decide(
     answers = [
         _by_fixed_rules(subject, ceiling),
         _by_mode(subject, strict_mode, judge),
-        _by_ceiling(subject, ceiling, judge),
+        _by_ceiling(subject, own, ceiling, judge),
         _by_own_rules(subject, own, strict_mode, judge),
     ]
     strictest = max((each for each in answers if each is not None), key=lambda each: _STRICTNESS[each.verdict])
@@ -141,6 +147,14 @@ def is_protected(path: str) -> bool:
     return names[0] in PROTECTED_AT_TOP or not PROTECTED_ANYWHERE.isdisjoint(names)
 
 
+def is_closed(use: PathUse, closed: Sequence[str]) -> bool:
+    """Whether a use touches a closed place: what lies in it, or, where something goes, what it lies in."""
+    if any(_is_inside(use.path, place) for place in closed):
+        return True
+    goes = use.use in ("write", "delete")
+    return goes and any(use.path == "." or _is_inside(place, use.path) for place in closed)
+
+
 def ask_always(command: str, *, allow: Sequence[Words], ask: Sequence[Words], deny: Sequence[Words]) -> ShellVerdict:
     """The judge that cannot read shell: no allow rule helps, a deny rule holds wherever its words occur in a row."""
     del allow, ask
@@ -158,6 +172,8 @@ def _by_fixed_rules(subject: Subject, ceiling: Ceiling) -> Decision | None:
             for each in subject.uses:
                 if each.fault:
                     return Decision("deny", each.fault, "workspace")
+                if is_closed(each, ceiling.closed):
+                    return Decision("deny", f"{each.path!r} holds Elenco's own records or settings", "workspace")
             if subject.writes and ceiling.sandbox == "read-only":
                 return Decision("deny", "nothing is written: read-only", "sandbox")
             if any(is_protected(each.path) for each in subject.writes):
@@ -189,9 +205,16 @@ def _changes(subject: Subject, judge: ShellJudge) -> bool:
             return False
 
 
-def _by_ceiling(subject: Subject, ceiling: Ceiling, judge: ShellJudge) -> Decision | None:
-    decision = _by_rules(subject, Permissions((), ceiling.ask, ceiling.deny), "ceiling", judge)
-    return None if decision is not None and decision.verdict == "allow" else decision
+def _by_ceiling(subject: Subject, own: Permissions, ceiling: Ceiling, judge: ShellJudge) -> Decision | None:
+    if not isinstance(subject, ShellSubject):
+        decision = _by_rules(subject, Permissions((), ceiling.ask, ceiling.deny), "ceiling", judge)
+        return None if decision is not None and decision.verdict == "allow" else decision
+    # A judge says ask of much that no rule forbids. What it would say with nothing forbidden is no word of the ceiling:
+    # the agent's own rules ask about it as well.
+    allow = (*own.allow, Rule("shell"))
+    decision = _by_rules(subject, Permissions(allow, ceiling.ask, ceiling.deny), "ceiling", judge)
+    free = _by_rules(subject, Permissions(allow), "ceiling", judge)
+    return None if decision is None or decision.verdict == "allow" or decision == free else decision
 
 
 def _by_own_rules(subject: Subject, own: Permissions, mode: Mode, judge: ShellJudge) -> Decision:
@@ -217,12 +240,16 @@ def _by_rules(subject: Subject, rules: Permissions, layer: str, judge: ShellJudg
 
 def _by_words(subject: ShellSubject, rules: Permissions, layer: str, judge: ShellJudge) -> Decision | None:
     allow, ask, deny = (
-        tuple(rule.words for rule in each if speaks_of_shell(rule)) for each in (rules.allow, rules.ask, rules.deny)
+        tuple(rule.words for rule in each if speaks_of_commands(rule, subject.tool))
+        for each in (rules.allow, rules.ask, rules.deny)
     )
     if not (allow or ask or deny):
         return None
     said = judge(subject.command, allow=allow, ask=ask, deny=deny)
-    return Decision(said.verdict, f"{said.verdict}: {said.why}", layer)
+    spoken: tuple[Rule, ...] = getattr(rules, said.verdict)
+    named = (rule for rule in spoken if speaks_of_commands(rule, subject.tool))
+    rule = next((rule for rule in named if f"shell({' '.join(rule.words)})" == said.why), None)
+    return Decision(said.verdict, f"{said.verdict}: {said.why}", layer if rule is None else _whose(rule, layer))
 
 
 def _whose(rule: Rule, layer: str) -> str:

@@ -77,6 +77,8 @@ class Change:
 
 
 Keep: TypeAlias = Callable[[Change], None]
+Bounds: TypeAlias = Callable[[Literal["read", "write", "list", "delete"], str], str | None]
+"""Why a use of a real path is not covered by what was decided, None where it is."""
 
 
 class Workspace:
@@ -98,6 +100,8 @@ class Workspace:
         self._root = Root(fd, tuple(known), method or ("openat2" if has_openat2() else "walk"))
         self.edits = threading.RLock()
         self._keep: Keep | None = None
+        self._bounds: Bounds | None = None
+        self._also: tuple[str, ...] = ()
 
     @property
     def method(self) -> Method:
@@ -122,17 +126,62 @@ class Workspace:
         seen._keep = keep
         return seen
 
-    def real_path(self, path: str) -> str:
+    def bounded(self, bounds: Bounds) -> Workspace:
+        """The same folder, where `bounds` is asked about the real path of everything that is opened or changed.
+
+        So a link made after a decision leads to nothing else.
+        """
+        seen = Workspace.__new__(Workspace)
+        seen.__dict__ |= self.__dict__
+        seen._bounds = bounds
+        return seen
+
+    def _within(self, use: Literal["read", "write", "list", "delete"], path: str, place: Place) -> None:
+        why = self._bounds(use, place.path) if self._bounds is not None else None
+        if why is not None:
+            raise PathError(path, why, "failed")
+
+    def reading(self, folders: tuple[str, ...]) -> Workspace:
+        """The same folder, and some outside it that may be looked at by absolute paths, but never changed."""
+        seen = Workspace.__new__(Workspace)
+        seen.__dict__ |= self.__dict__
+        seen._also = tuple(os.path.realpath(folder) for folder in folders)
+        return seen
+
+    @contextmanager
+    def _elsewhere(self, path: str) -> Generator[Workspace | None]:
+        """The folder outside the workspace that a path leads to, if it is one that may be looked at."""
+        found = None
+        if self._also and os.path.isabs(path) and "\0" not in path:
+            plain = os.path.normpath(path)
+            inside = plain == self.root or plain.startswith(f"{self.root}/")  # where rules see relative paths
+            found = next((each for each in self._also if plain == each or plain.startswith(f"{each}/")), None)
+            found = None if inside else found
+        if found is None:
+            yield None
+        else:
+            with Workspace(found, method=self._root.method) as other:
+                yield other
+
+    def real_path(self, path: str, *, change: bool = False, follow: bool = True) -> str:
         """What a path stands for, relative to the workspace, links resolved; "." is the workspace itself.
 
-        This is what permission rules look at. Nothing needs to be there yet.
+        This is what permission rules look at. Nothing needs to be there yet. Without `follow`, a link at the very end
+        stands for itself.
 
-        Raises PathError for a path that is malformed or leads outside.
+        Raises PathError for a path that is malformed or leads outside; with `change`, also for one that leads to where
+        only reading is allowed.
         """
-        return self._root.real_path(path)
+        with self._elsewhere(path) as other:
+            if other is not None and not change:
+                return os.path.normpath(f"{other.root}/{other._root.real_path(path)}")
+        return self._root.real_path(path, follow=follow)
 
     def stat(self, path: str, *, follow: bool = True) -> Entry:
         """What is at a path. Raises PathError."""
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return _moved(other.stat(path, follow=follow), other.root)
         with self._root.find(path, follow=follow) as place:
             return _entry(place.path, _there(path, place))
 
@@ -141,8 +190,12 @@ class Workspace:
 
         Raises PathError.
         """
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return other.open_read(path)
         with self._root.find(path) as place, _explaining(path):
             _regular(path, _there(path, place))
+            self._within("read", path, place)
             return _opened(path, place)
 
     def read_bytes(self, path: str, limit: int | None = None) -> bytes:
@@ -152,9 +205,13 @@ class Workspace:
 
     def listdir(self, path: str = ".") -> tuple[Entry, ...]:
         """What a folder holds, sorted by name. Nothing in it is opened, and no link followed. Raises PathError."""
+        with self._elsewhere(path) as other:
+            if other is not None:
+                return tuple(_moved(entry, other.root) for entry in other.listdir(path))
         with self._root.find(path) as place, _explaining(path):
             if not stat.S_ISDIR(_there(path, place).st_mode):
                 raise PathError(path, "is no folder", "kind")
+            self._within("list", path, place)
             fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
             try:
                 prefix = "" if place.is_root else f"{place.path}/"
@@ -209,23 +266,22 @@ class Workspace:
             raise PathError(path, "names a folder", "kind")
         with self._root.find(path, create=create_parents) as place, _explaining(path):
             mode = _mode_to_write(path, place)
+            self._within("write", path, place)
             mode = new_mode if mode is None else mode
-            temporary = f".elenco-{secrets.token_hex(8)}.tmp"
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(temporary, flags, 0o666, dir_fd=place.parent)
+            draft = _Draft(place)
             try:
-                with os.fdopen(fd, "wb") as file:
+                with os.fdopen(draft.fd, "wb") as file:
                     if mode is not None:
-                        os.fchmod(fd, mode)
+                        os.fchmod(draft.fd, mode)
                     yield place, file
                     file.flush()
-                    os.fsync(fd)
+                    os.fsync(draft.fd)
                     if self._keep is not None:
-                        self._announce(path, place, _hash_of(fd))
-                os.replace(temporary, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
+                        self._announce(path, place, _hash_of(draft.fd))
+                    draft.name_it()
+                os.replace(draft.name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(temporary, dir_fd=place.parent)
+                draft.drop()
                 raise
 
     def mkdir(self, path: str) -> str:
@@ -233,6 +289,7 @@ class Workspace:
         with self._root.find(path, create=True) as place, _explaining(path):
             if place.status is None:
                 check_new_name(path, place.name, first="/" not in place.path, folder=True)
+                self._within("write", path, place)
                 os.mkdir(place.name, dir_fd=place.parent)
             elif not stat.S_ISDIR(place.status.st_mode):
                 raise PathError(path, "is there and is no folder", "kind")
@@ -279,6 +336,7 @@ class Workspace:
         with self._removable(source) as (old, _), self._root.find(target, follow=False, create=True) as new:
             if new.is_root:
                 raise PathError(target, "is the workspace itself", "kind")
+            self._within("write", target, new)
             if new.status is None:
                 check_new_name(target, new.name, first="/" not in new.path, folder=False)
             with _explaining(source):
@@ -342,6 +400,7 @@ class Workspace:
                 raise PathError(path, "is no folder; leave out the slash", "kind")
             if stat.S_ISLNK(status.st_mode):
                 self._stays_inside(plain)
+            self._within("delete", path, place)
             yield place, status
 
     def _stays_inside(self, path: str) -> None:
@@ -387,6 +446,35 @@ class Workspace:
                 name = f"{above}/.gitignore" if above else ".gitignore"
                 rules = rules.with_file(above, self.read_bytes(name, _IGNORE_FILE_BYTES).decode(errors="replace"))
         return rules
+
+
+class _Draft:
+    """A file that is written before it takes its place; without a name as long as that is possible.
+
+    So a process that is killed while it writes leaves nothing behind.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._parent = place.parent
+        self._named = False
+        self.name = f".elenco-{secrets.token_hex(8)}.tmp"
+        flags = os.O_RDWR | os.O_CLOEXEC
+        try:
+            os.stat("/proc/self/fd")  # without it no name could be given
+            self.fd = os.open(".", flags | os.O_TMPFILE, 0o666, dir_fd=place.parent)
+        except (AttributeError, OSError):
+            self.fd = os.open(self.name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=place.parent)
+            self._named = True
+
+    def name_it(self) -> None:
+        if not self._named:
+            os.link(f"/proc/self/fd/{self.fd}", self.name, dst_dir_fd=self._parent, follow_symlinks=True)
+            self._named = True
+
+    def drop(self) -> None:
+        if self._named:
+            with suppress(FileNotFoundError):
+                os.unlink(self.name, dir_fd=self._parent)
 
 
 def _hash_of(fd: int) -> str:
@@ -441,6 +529,11 @@ def _entries(fd: int, prefix: str) -> Iterator[Entry]:
     for item in names:
         with suppress(OSError):  # Gone meanwhile.
             yield _entry(prefix + item.name, item.stat(follow_symlinks=False))
+
+
+def _moved(entry: Entry, root: str) -> Entry:
+    """An entry of another folder by its absolute path."""
+    return attrs.evolve(entry, path=os.path.normpath(f"{root}/{entry.path}"))
 
 
 def _entry(path: str, status: os.stat_result) -> Entry:

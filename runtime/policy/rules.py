@@ -23,6 +23,8 @@ Effect: TypeAlias = Literal["allow", "ask", "deny"]
 Words: TypeAlias = tuple[str, ...]
 
 FAMILIES = ("shell", "fetch_url", "mcp", "agent")
+COMMAND_TOOLS = ("shell", "start_job")
+"""The tools that run command lines; rules for `shell` speak of all of them."""
 _RULE = re.compile(r"(?P<tool>[^()\s]+)\s*(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _TOOL = re.compile(r"[A-Za-z0-9_*-]+")
 
@@ -111,7 +113,7 @@ def _what_is_wrong(text: str) -> str:
 
 def _check_pattern(text: str, tool: str, pattern: str) -> None:
     match tool:
-        case "shell":
+        case _ if tool in COMMAND_TOOLS:
             try:
                 words = shlex.split(pattern)
             except ValueError as error:
@@ -145,7 +147,7 @@ def applies(rule: Rule, subject: Subject, effect: Effect) -> bool:
         case PathSubject():
             return _applies_to_paths(rule, subject, named, strict)
         case ShellSubject():
-            return named and rule.pattern in (None, "*")
+            return speaks_of_commands(rule, subject.tool) and rule.pattern in (None, "*")
         case HostSubject():
             return named and (rule.pattern is None or _host_matches(rule.pattern, subject.host))
         case McpSubject():
@@ -160,9 +162,12 @@ def applies(rule: Rule, subject: Subject, effect: Effect) -> bool:
             return named and (rule.pattern in (None, "*") or strict)
 
 
-def speaks_of_shell(rule: Rule) -> bool:
-    """Whether a rule's words are for a judge of command lines: `shell`, or every tool."""
-    return rule.tool == "shell" or (rule.pattern is None and "*" in rule.tool and fnmatchcase("shell", rule.tool))
+def speaks_of_commands(rule: Rule, tool: str = "shell") -> bool:
+    """Whether a rule's words are for command lines that `tool` runs: a rule for it, for `shell`, or for every tool."""
+    if rule.tool in ("shell", tool):
+        return True
+    wild = rule.pattern is None and "*" in rule.tool
+    return wild and (fnmatchcase(tool, rule.tool) or fnmatchcase("shell", rule.tool))
 
 
 def _applies_to_paths(rule: Rule, subject: PathSubject, named: bool, strict: bool) -> bool:

@@ -21,7 +21,7 @@ from runtime.wire.endpoint import endpoint
 
 from .redaction import BytesRedactor, DeltaRedactor, redacted, without_secrets
 from .retry import CONNECT_ATTEMPTS
-from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream
+from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream, with_host
 
 
 @attrs.frozen
@@ -80,7 +80,7 @@ class HttpProvider:
         self._secrets = [secret for secret in {server.key or "", *secrets} if len(secret) >= LEAST_SECRET]
         self._encoders: dict[str, RequestEncoder] = {}
         self._since: dict[str, float] = {}
-        self._targets: dict[str, tuple[httpx.URL, list[tuple[bytes, bytes]]]] = {}
+        self._targets: dict[str, tuple[httpx.URL, httpx.Headers]] = {}
         self._target("any")
 
     @property
@@ -162,7 +162,7 @@ class HttpProvider:
         if deltas := veil.close():
             emit(deltas)
 
-    def _target(self, model: str) -> tuple[httpx.URL, list[tuple[bytes, bytes]]]:
+    def _target(self, model: str) -> tuple[httpx.URL, httpx.Headers]:
         found = self._targets.get(model)
         if found is None:
             server = self.server
@@ -172,7 +172,7 @@ class HttpProvider:
                 parsed = httpx.URL(url)
             except httpx.InvalidURL as error:
                 raise ValueError(f"no usable base URL: {url!r}: {error}") from None
-            found = self._targets[model] = (parsed, [*pairs, (b"accept-encoding", b"identity")])
+            found = self._targets[model] = (parsed, with_host(parsed, [*pairs, (b"accept-encoding", b"identity")]))
         return found
 
     def _unreachable(self, error: Exception, request: ModelRequest) -> ProviderError:

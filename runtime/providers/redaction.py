@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -45,7 +45,7 @@ class BytesRedactor:
     """A Redactor for raw bodies, where a secret is also found as JSON would write it."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = [form for secret in secrets if secret for form in _forms(secret)]
+        forms = [form for secret in secrets if secret for form in written(secret)]
         self._redactor = Redactor(forms)
         self._idle = not forms
 
@@ -102,25 +102,26 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
 def _without(part: Part, secrets: Sequence[str]) -> Part | None:
     match part:
         case Text(text, opaque):
-            return Text(redacted(text, secrets), None if _holds(opaque, secrets) else opaque)
+            return Text(redacted(text, secrets), None if holds(opaque, secrets) else opaque)
         case Reasoning(text, opaque):
-            return Reasoning(redacted(text, secrets), None if _holds(opaque, secrets) else opaque)
+            return Reasoning(redacted(text, secrets), None if holds(opaque, secrets) else opaque)
         case Opaque(data):
-            return None if _holds(data, secrets) else part
+            return None if holds(data, secrets) else part
         case ToolCall():
-            if not _holds([part.name, part.raw, part.arguments, part.arguments_error, part.extra], secrets):
+            if not holds([part.name, part.raw, part.arguments, part.arguments_error, part.extra], secrets):
                 return part
             return attrs.evolve(
                 part,
                 name=redacted(part.name, secrets),
                 raw=redacted(part.raw, secrets),
-                arguments=_deep(part.arguments, secrets),
-                arguments_error=_deep(part.arguments_error, secrets),
+                arguments=deep(part.arguments, secrets),
+                arguments_error=deep(part.arguments_error, secrets),
                 extra=None,
             )
 
 
-def _holds(value: Any, secrets: Sequence[str]) -> bool:
+def holds(value: Any, secrets: Sequence[str]) -> bool:
+    """Whether a secret stands anywhere in JSON data."""
     todo = [value]
     while todo:
         each = todo.pop()
@@ -130,18 +131,19 @@ def _holds(value: Any, secrets: Sequence[str]) -> bool:
         elif is_object(each):
             todo.extend(each)
             todo.extend(each.values())
-        elif is_list(each):
-            todo.extend(each)
+        elif is_list(each) or isinstance(each, tuple):
+            todo.extend(cast("Sequence[Any]", each))
     return False
 
 
-def _deep(value: Any, secrets: Sequence[str]) -> Any:
+def deep(value: Any, secrets: Sequence[str]) -> Any:
+    """JSON data without secrets, in keys and values at any depth."""
     if isinstance(value, str):
         return redacted(value, secrets)
     if is_object(value):
-        return {redacted(key, secrets): _deep(each, secrets) for key, each in value.items()}
-    if is_list(value):
-        return [_deep(each, secrets) for each in value]
+        return {redacted(key, secrets): deep(each, secrets) for key, each in value.items()}
+    if is_list(value) or isinstance(value, tuple):
+        return [deep(each, secrets) for each in cast("Sequence[Any]", value)]
     return value
 
 
@@ -157,7 +159,7 @@ def _begun(text: str, secret: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _forms(secret: str) -> tuple[str, ...]:
+def written(secret: str) -> tuple[str, ...]:
     """How a secret may stand in a body, one character a byte."""
     escaped = json.dumps(secret)[1:-1]
     forms = {secret, escaped, json.dumps(secret, ensure_ascii=False)[1:-1], escaped.replace("/", "\\/")}

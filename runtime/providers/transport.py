@@ -58,28 +58,37 @@ def open_stream(
     method: str,
     url: httpx.URL,
     *,
-    headers: Headers = (),
+    headers: Headers | httpx.Headers = (),
     content: bytes = b"",
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> AbstractAsyncContextManager[httpx.Response]:
     """One streamed request straight on a transport: `async with open_stream(...) as response`.
 
     Iterate `response.stream` for the body's raw bytes; a body read to its end leaves the connection for reuse,
-    leaving the block before closes it. `Host` and `Content-Length` are added. No redirect, cookie, credential or
-    content coding is looked after: send `accept-encoding: identity`, or read with `response.aiter_bytes()`.
+    leaving the block before closes it. `Content-Length` is added, and `Host` unless `headers` come from `with_host`.
+    No redirect, cookie, credential or content coding is looked after: send `accept-encoding: identity`, or read with
+    `response.aiter_bytes()`.
 
     Raises `httpx.TransportError`. A cancelled block leaves no socket open.
     """
-    length = [(b"Content-Length", b"%d" % len(content))] if content or method in _WITH_BODY else []
+    if not isinstance(headers, httpx.Headers):
+        headers = with_host(url, headers)
     # Given a stream, httpx adds no headers of its own, which would cost five times as much as the rest.
     request = httpx.Request(
         method,
         url,
-        headers=[(b"Host", url.netloc), *headers, *length],
+        headers=headers,
         stream=httpx.ByteStream(content),
         extensions={"timeout": timeouts.extension()},
     )
+    if content or method in _WITH_BODY:
+        request.headers["Content-Length"] = str(len(content))
     return _OpenStream(transport, request)
+
+
+def with_host(url: httpx.URL, headers: Headers) -> httpx.Headers:
+    """Headers for requests to this URL's server, made once: each request then shares what is in them."""
+    return httpx.Headers([(b"Host", url.netloc), *headers])
 
 
 class _OpenStream:

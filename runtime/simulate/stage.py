@@ -10,6 +10,7 @@ from runtime.cast import Cast, Member
 from runtime.config import Humans
 from runtime.definitions import Definition
 from runtime.hiring import limits_of
+from runtime.hooks.settings import Hook
 from runtime.known import ModelFlags
 from runtime.limits.limits import ROOT_DEFAULTS, tightest
 from runtime.limits.price import Price
@@ -33,6 +34,7 @@ def staged(
     tools: Iterable[Tool] = (),
     environment: Mapping[str, str] | None = None,
     humans: Humans | None = None,
+    hooks: Iterable[Hook] = (),
 ) -> Plan:
     """The plan of a run whose root is the agent the options name; `price` and `window` are those of every model.
 
@@ -54,4 +56,5 @@ def staged(
         tools={tool.name: tool for tool in tools},
         workspace=Workspace(options.workspace),
         humans=humans or Humans(),
+        hooks=tuple(hooks),
     )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from runtime.policy.paths import Workspace
     from runtime.policy.subjects import Subject
     from runtime.reaper import Reaper
+    from runtime.sandbox.box import Confined
+
+    from .jobs import Jobs
 
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
@@ -109,7 +112,8 @@ class ToolContext:
     kept between calls. `original` gives what a file held when the run began. `ask` waits for a human's answer to a
     question with options to choose from. `may_fetch` tells whether rules let this host be asked without a question,
     `may_fetch_private` whether they name it, so that it may be one of a private network. `reaper` starts processes that
-    end with their call; it is for async tools, in a run alone.
+    end with their call, `sandbox` commands in their walls, `jobs` those that go on after their call; all three are for
+    async tools, in a run alone.
     """
 
     workspace: Workspace
@@ -125,6 +129,8 @@ class ToolContext:
     may_fetch: Callable[[str], bool] = _any_public
     may_fetch_private: Callable[[str], bool] = _no_private
     reaper: Reaper | None = None
+    sandbox: Confined | None = None
+    jobs: Jobs | None = None
 
 
 Preview: TypeAlias = Callable[[ToolContext, JsonObject], str]

@@ -61,6 +61,14 @@ def _no_wait(attempt: int) -> float:
     return 0.0
 
 
+def _always() -> bool:
+    return True
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
 def _ignore(*_: object) -> None:
     pass
 
@@ -70,16 +78,19 @@ class RunHooks:
     """What the owner of a call wants to hear. None of them may block.
 
     `failed` gets the exception, with its traceback, that became an error result. `retried` gets the call, the number
-    of the attempt that failed (from 0), the seconds until the next and the message. `backoff` gives those seconds.
+    of the attempt that failed (from 0), the seconds until the next and the message. `backoff` gives those seconds;
+    `may_retry` counts the next attempt, or says that there is none.
     `keep` stores the full text of a result that is too long and answers with a handle for `read_result`.
-    `data` gets what a tool's Output carries for programs.
+    `data` gets what a tool's Output carries for programs. `veil` takes out of a result what must not be told.
     """
 
     failed: Callable[[ToolCall, Exception], None] = _ignore
     retried: Callable[[ToolCall, int, float, str], None] = _ignore
     backoff: Callable[[int], float] = _no_wait
+    may_retry: Callable[[], bool] = _always
     keep: Callable[[str, str], str | None] = _never_kept
     data: Callable[[ToolCall, JsonObject], None] = _ignore
+    veil: Callable[[str], str] = _as_it_is
 
 
 NO_HOOKS = RunHooks()
@@ -186,7 +197,7 @@ class ToolBox:
             except (JournalError, Cancelled):
                 raise
             except Exception as error:  # noqa: BLE001  # the one place where a tool's fault ends
-                if attempt < tool.retries and is_transient(error):
+                if attempt < tool.retries and is_transient(error) and hooks.may_retry():
                     wait = hooks.backoff(attempt)
                     hooks.retried(call, attempt, wait, _message(error))
                     await trio.sleep(wait)
@@ -244,7 +255,7 @@ class ToolBox:
         return await _in_thread(work, self._threads)
 
     def _fitting(self, tool: Tool, call: ToolCall, text: str, hooks: RunHooks) -> str:
-        text = _encodable(text)
+        text = hooks.veil(_encodable(text))
         if len(text) <= tool.max_result_chars:
             return text or "(no output)"
         return shorten(text, tool.max_result_chars, hooks.keep(call.id, text))

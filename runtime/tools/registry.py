@@ -10,10 +10,12 @@ from .compare import COMPARE_TOOLS
 from .edit import EDIT_TOOLS
 from .edit_patch import PATCH_TOOLS
 from .files import find_files, list_files, read_file, write_file
+from .jobs import JOB_TOOLS
 from .notes import NOTE_TOOLS
 from .passages import search_passages
 from .places import PLACE_TOOLS
 from .search import search_text
+from .shell import SHELL_TOOLS
 from .symbols import OUTLINE_TOOLS
 from .web import WEB_TOOLS
 from .web_search import engine_of, search_web_tool
@@ -31,4 +33,5 @@ def built_in(search: SearchConfig | None = None) -> tuple[Tool, ...]:
         *(list_files, find_files, search_text, search_passages, read_file, write_file),
         *(*EDIT_TOOLS, *PATCH_TOOLS, *PLACE_TOOLS, *COMPARE_TOOLS, *OUTLINE_TOOLS),
         *(*WEB_TOOLS, search_web_tool(engine_of(search)), *ASK_TOOLS, *NOTE_TOOLS),
+        *(*SHELL_TOOLS, *JOB_TOOLS),
     )

@@ -21,7 +21,7 @@ def runtime_folder(env: Mapping[str, str] = os.environ) -> Path:
     Raises ElencoError when none can be had.
     """
     tried: list[str] = []
-    for path in _places(env):
+    for path in places(env):
         if len(os.fsencode(path)) + _NAME > LONGEST:
             tried.append(f"{path} is too long")
             continue
@@ -50,11 +50,12 @@ def sweep(folder: Path) -> None:
                 continue
 
 
-def _places(env: Mapping[str, str]) -> list[Path]:
-    places: list[Path] = []
+def places(env: Mapping[str, str]) -> list[Path]:
+    """Where the folder may be, the first that can be had is taken."""
+    found: list[Path] = []
     if (xdg := env.get("XDG_RUNTIME_DIR")) and Path(xdg).is_absolute():
-        places.append(Path(xdg) / "elenco")
+        found.append(Path(xdg) / "elenco")
     # Not tempfile.gettempdir(): it writes a file to find out, and nothing is written here that nobody asked for.
     roots = [root for root in (env.get("TMPDIR", ""), "/tmp") if Path(root).is_absolute()]
-    places += [Path(root) / f"elenco-{os.getuid()}" for root in dict.fromkeys(roots)]
-    return places
+    found += [Path(root) / f"elenco-{os.getuid()}" for root in dict.fromkeys(roots)]
+    return found

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import attrs
 import trio
 
+from runtime.choice import chosen
 from runtime.errors import UsageError
 from runtime.events import ApprovalDecided, CancelRequested, Event, QuestionAnswered, Record, SteerReceived
 from runtime.journal.folder import RunFolder
@@ -84,7 +85,10 @@ def _addressed(folder: RunFolder, state: RunState, event: Event) -> Event:
                 raise UsageError(f"{event.id} was answered before, by {answered.by or 'somebody'}")
             if event.id not in state.pending or event.id not in state.questions:
                 raise UsageError(_nothing(event.id, [question.id for question in state.pending_questions]))
-            return attrs.evolve(event, actor=state.questions[event.id].actor)
+            asked = state.questions[event.id]
+            if not event.answer.strip():
+                raise UsageError(f"the answer to {event.id} is empty")
+            return attrs.evolve(event, actor=asked.actor, answer=chosen(event.answer, asked.options))
         case _:
             path = event.actor or state.root
             actor = state.actors.get(path)

@@ -168,6 +168,7 @@ def test_tools_tells_what_an_agent_really_gets(elenco: Run, place: Path) -> None
         "---\nname: boss\ndescription: x\ntools: []\nsubagents: [poet]\npermissions: {deny: [read_file]}\n---\nx\n",
         "boss",
     )
+    assert 0 == elenco("trust").returncode
     done = elenco("tools", "--agent", "poet", "--deny", "write_file(secret/**)")
     assert 0 == done.returncode
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
@@ -185,6 +186,48 @@ def test_tools_tells_what_an_agent_really_gets(elenco: Run, place: Path) -> None
     assert "is refused nothing is changed while planning" in " ".join(
         elenco("tools", "--agent", "poet", "--mode", "plan").stdout.split()
     )
+
+
+def test_tools_shows_children_under_what_binds_them(elenco: Run, place: Path) -> None:
+    """Everyone an agent may set to work is shown with its tools under the ceiling of all above it, before any run."""
+    parent = "---\nname: {}\ndescription: x\ntools: [read_file]\nsubagents: [{}]\npermissions: {{{}}}\n---\nx\n"
+    agent(place, parent.format("boss", "chief", 'deny: ["write_file(secret/**)"]'), "boss")
+    agent(place, parent.format("chief", "poet", "ask: [read_file]"), "chief")
+    agent(place, GOOD.replace("[read_file]", "[read_file, write_file]\npermissions: {allow: [write_file]}"))
+    assert 0 == elenco("trust").returncode
+    shown = elenco("tools", "--agent", "boss").stdout.split("\n\n")
+    assert ["boss ", "boss > chief ", "boss > chief > poet "] == [part.split("  ")[0] + " " for part in shown[::2]]
+    poet = [" ".join(line.split()) for line in shown[-1].splitlines()]
+    assert "read_file none asks ask: read_file (ceiling: agents/chief.md)" in poet
+    assert "write_file idempotent runs allow: write_file (own: agents/poet.md)" in poet
+    assert "but deny: write_file(secret/**) agents/boss.md" in poet
+    lines = [json.loads(line) for line in elenco("tools", "--agent", "boss", "--json").stdout.splitlines()]
+    verdicts = {each["name"]: each["verdict"] for each in lines if each.get("actor") == "boss/chief/poet"}
+    assert {"read_file": "ask", "write_file": "allow", "read_result": "allow"} == verdicts
+
+
+def test_check_tells_what_counts_in_the_end(elenco: Run, place: Path) -> None:
+    """--effective names each value with who said it: the tightest limit, every rule, and what each agent may do."""
+    agent(place, GOOD.replace("[read_file]", "[read_file, write_file]\nmax_steps: 7\ntoken_budget: 9000"))
+    (place / "ws" / "elenco.yaml").write_text(
+        "model: offline/extract\nlimits: {token_budget: 5000}\n"
+        "permissions: {allow: [write_file], deny: [delete_file]}\n"
+    )
+    done = elenco("check", "--effective")
+    assert 0 == done.returncode
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "model elenco.yaml offline/extract" in lines
+    assert "deny elenco.yaml delete_file" in lines
+    assert "limit agents/poet.md max_steps 7" in lines
+    assert "limit elenco.yaml token_budget 5000" in lines
+    assert "as a child agents/poet.md token_budget 9000" in lines
+    assert "limit default timeout 600" in lines
+    assert "asks elenco tools --agent poet write_file" in lines
+    assert "1 allow rule of its files left out" in done.stdout
+    assert 0 == elenco("trust").returncode
+    assert "allow elenco.yaml write_file" in " ".join(elenco("check", "--effective").stdout.split())
+    (place / "ws" / "elenco.yaml").write_text("model: 3\n")
+    assert "cannot be told" in elenco("check", "--effective").stdout
 
 
 def test_tools_alone_lists_all_of_them(elenco: Run) -> None:

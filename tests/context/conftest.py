@@ -1,4 +1,4 @@
-"""A stage with a small window: one agent, a model that is a function of its request, and all that is left of the run."""
+"""A stage with a small window: one agent, a model that is a function of its request, and what is left of the run."""
 
 from __future__ import annotations
 
@@ -170,7 +170,11 @@ def model_fixture() -> type[Model]:
 @pytest.fixture
 def call() -> Callable[..., tuple[ToolCall, ...]]:
     """`call("name", key=value)` is a reply that calls one tool."""
-    return lambda name, **arguments: (ToolCall("", name, arguments),)
+
+    def make(name: str, **arguments: Any) -> tuple[ToolCall, ...]:
+        return (ToolCall("", name, arguments),)
+
+    return make
 
 
 def texts(messages: Iterable[Any]) -> list[str]:

@@ -166,6 +166,42 @@ def test_a_state_folder_that_cannot_be_written_is_told_at_once(shell: Shell) -> 
         assert err.splitlines()[-1].startswith(f"error: cannot use the state folder {state}")
 
 
+WRITE_NOTHING = "mount -o remount,ro ."
+FILL = "dd if=/dev/zero of=fill bs=1k 2>/dev/null; rm -f index.db-shm runs/*/journal.db-shm"
+
+
+def test_where_nothing_can_be_written_runs_can_still_be_read(shell: Shell) -> None:
+    """On a full disk and in a read-only folder an ended run and one whose process was killed are listed and shown."""
+    killed = "import os, runtime.undo; from runtime.journal.database import Database; "
+    killed += "write = Database.commit; Database.commit = lambda self, rows: write(self, rows) if self.last_seq() < 9 "
+    killed += "else os.kill(os.getpid(), 9)"
+    assert 0 == shell.task()[0]
+    assert -9 == shell.task(prelude=killed)[0]
+    ended, broken = (each.row.id for each in reversed(runs(shell.state)))
+    assert 0 == shell.run("rename", ended, "first")[0]
+    expected = [len(records(shell.state.run(run))) for run in (ended, broken)]
+    kept = shell.base / "kept"
+    shell.state.path.rename(kept)
+    shell.state.path.mkdir()
+    for spoil, refusal in ((WRITE_NOTHING, "cannot use the state folder"), (FILL, "no space is left")):
+        script = (
+            f'mount -t tmpfs -o size=4m none "{shell.state.path}" && cp -a "{kept}/." "{shell.state.path}" && '
+            f'(cd "{shell.state.path}" && {{ {spoil}; true; }}) && exec "$@"'
+        )
+        place = ("unshare", "-m", "sh", "-c", script, "sh")
+        if subprocess.run([*place, "true"], check=False, capture_output=True).returncode:
+            pytest.skip("nothing here can be mounted")
+        code, out, err = shell.run("runs", before=place)
+        assert (0, True, True) == (code, "first" in out, "interrupted" in out), err
+        assert "warning" not in err
+        for run, count in zip(("first", broken), expected, strict=True):
+            code, out, err = shell.run("show", run, "--format", "jsonl", before=place)
+            assert (0, count, "") == (code, len(out.splitlines()), err)
+        assert 0 == shell.run("tail", broken, before=place)[0]
+        code, out, err = shell.run("resume", broken, before=place)
+        assert (1, "", True) == (code, out, refusal in err), err
+
+
 def test_of_two_that_resume_the_same_run_one_does(shell: Shell) -> None:
     """Two processes resume one run at the same moment: one brings it to its end, the other says why it does not."""
     shell.task(prelude="import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))")

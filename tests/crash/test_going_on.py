@@ -38,8 +38,8 @@ from runtime.journal.replay import replay
 from runtime.limits.limits import Limits
 from runtime.messages import ToolResults
 from runtime.resume import limits_after
-from runtime.round import UNKNOWN
 from runtime.tools import tool
+from runtime.words import UNKNOWN
 
 ONE_STAMP = """
     lead:

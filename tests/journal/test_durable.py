@@ -17,7 +17,7 @@ import trio
 
 from runtime.errors import JournalError
 from runtime.events import ApprovalDecided, Record, ToolFinished, Unknown, Warned
-from runtime.journal import AlreadyRecorded, Journal, RunFolder, create_run, open_journal, open_state
+from runtime.journal import AlreadyRecorded, Blobs, Journal, RunFolder, create_run, open_journal, open_state
 from runtime.journal.database import SCHEMA, Database
 
 
@@ -234,6 +234,25 @@ async def test_big_results_go_to_files(folder: RunFolder) -> None:
         finished("c2", big),
         Unknown(name="newer.kind", body=nested),
     ]
+
+
+async def test_the_same_content_may_be_kept_by_many_at_once(folder: RunFolder) -> None:
+    """Threads that keep one content at the same moment all succeed, and one file is left."""
+    blobs = Blobs(folder.blobs)
+    start = threading.Barrier(8)
+    names: list[str] = []
+
+    def put(data: bytes) -> None:
+        start.wait()
+        names.append(blobs.put(data))
+
+    for number in range(30):
+        data = bytes([number]) * 100_000
+        async with trio.open_nursery() as nursery:
+            for _ in range(8):
+                nursery.start_soon(trio.to_thread.run_sync, put, data)
+    assert 240 == len(names)
+    assert set(names) == {path.name for path in folder.blobs.iterdir()}
 
 
 async def test_a_damaged_file_is_told(folder: RunFolder) -> None:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
+from runtime.choice import chosen
 from runtime.errors import UsageError
 from runtime.events import ActorFinished, ApprovalRequested, QuestionAnswered, QuestionAsked, RunWaiting
 from runtime.journal import MemoryJournal
 from runtime.limits.limits import Limits
-from runtime.questions import Questions, chosen
+from runtime.questions import Questions
 from runtime.steering import Steering
 from runtime.watch.commands import Answer
 

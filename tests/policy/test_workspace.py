@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import runtime
 from runtime.policy import beneath
 from runtime.policy.beneath import Method, PathFault
 from runtime.policy.paths import PathError, Workspace, looks_like_text
@@ -343,3 +346,23 @@ def test_any_tree_of_links_gives_what_the_kernel_gives_or_nothing(
             # The kernel opens it only if every step of the way exists, which realpath does not ask.
             with pytest.raises(OSError):
                 os.close(os.open(os.path.join(root, path), os.O_RDONLY))
+
+
+def test_a_process_killed_while_it_writes_leaves_no_draft(tmp_path: Path) -> None:
+    """Killed in the middle of a write, the old file stands as it was, and nothing lies beside it."""
+    try:
+        os.close(os.open(tmp_path, os.O_RDWR | os.O_TMPFILE, 0o600))
+    except (AttributeError, OSError):
+        pytest.skip("this file system knows no files without a name")
+    (tmp_path / "a.txt").write_text("old")
+    program = (
+        "import os, sys\n"
+        "from runtime.policy.paths import Workspace\n"
+        "def die(written): os.kill(os.getpid(), 9)\n"
+        "Workspace(sys.argv[1]).write_bytes(sys.argv[2], b'new', check=die)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(runtime.__path__[0]).parent)}
+    for name in ("a.txt", "b.txt"):
+        done = subprocess.run([sys.executable, "-c", program, str(tmp_path), name], check=False, env=environment)
+        assert -9 == done.returncode
+    assert {"a.txt": "old"} == {path.name: path.read_text() for path in tmp_path.iterdir()}

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import pytest
 
 from runtime.conversation import checked
-from runtime.events import ActorStarted, RunForked, RunImported, RunStarted, ToolFinished
+from runtime.events import ActorStarted, RunForked, RunImported, RunStarted, ToolFinished, ToolStarted
 from runtime.journal import RunFolder, RunReader, index, load
 from runtime.journal.index import RunRow
 from runtime.journal.read import RunInfo
 from runtime.journal.retention import outlived
-from runtime.messages import UserMessage
+from runtime.messages import ToolResults, UserMessage
 
 TALK = """\
 writer:
@@ -69,6 +69,19 @@ def test_a_follow_up_of_a_broken_run_closes_its_calls(desk: Any) -> None:
     ] == texts(desk.newest)
 
 
+def test_a_follow_up_says_which_call_may_have_taken_effect(desk: Any) -> None:
+    """A call that had begun when its process died is not called undone: the follow-up reads that nobody knows."""
+    first = desk.run(TALK, "--yes")
+    events = records(first)
+    begun = next(place for place, event in enumerate(events, 1) if isinstance(event, ToolStarted))
+    for at, kind in ((begun, "unknown"), (begun - 1, "interrupted")):
+        made = desk.elenco("fork", first.id, "--at", str(at)).out.strip()
+        assert 0 == desk.elenco("run", "--continue", made, "and then?", "--quiet").code
+        state = load(desk.newest)
+        (results,) = [each for each in state.actors[state.root].history if isinstance(each, ToolResults)]
+        assert [kind] == [result.kind for result in results.results]
+
+
 def test_a_long_result_is_found_by_the_follow_up(desk: Any) -> None:
     """A result that was shown in part in the old run can be read in the new one, under its handle."""
     (desk.workspace / "long.txt").write_text("".join(f"line {number} {'x' * 90}\n" for number in range(2000)))
@@ -80,9 +93,8 @@ writer:
   - found
 """
     first = desk.run(script)
-    kept = [event for event in records(first) if isinstance(event, ToolFinished) and event.full]
-    if not kept:
-        pytest.skip("the result was short enough to be shown whole")
+    kept = {event.call_id for event in records(first) if isinstance(event, ToolFinished) and event.full}
+    assert {"a0t0c0", "a0t0c1"} == kept
     said = desk.elenco("run", "--continue", first.id, "again", "--quiet")
     assert (0, "found\n") == (said.code, said.out)
     read = next(event for event in records(desk.newest) if isinstance(event, ToolFinished))
@@ -252,8 +264,36 @@ def test_pruning_lists_first_and_removes_when_told(desk: Any) -> None:
     assert [False, False, True] == [folder.path.exists() for folder in folders]
     assert [folders[2].id] == list(index.rows(desk.state))
     assert not left.exists()
+    shutil.copytree(folders[2].path, left)
+    assert "no runs" in desk.elenco("runs", "--prune", "--yes").err
+    assert not left.exists()
     assert "no runs older than 30 days" in desk.elenco("runs", "--prune").err
     assert 2 == desk.elenco("runs", "--prune", "--keep", "-1").code
+
+
+# --- answers ----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_can_be_answered_days_later(desk: Any) -> None:
+    """With nobody there a question ends the process; the answer, by the number of an option, is found by the resume."""
+    file = desk.workspace / "agents" / "writer.md"
+    file.write_text(file.read_text().replace("[read_file", "[ask_user, read_file"))
+    script = """\
+writer:
+  - calls: [{name: ask_user, arguments: {question: "which?", options: [red, blue]}}]
+  - painted
+"""
+    run = desk.run(script)
+    assert "waiting" in desk.elenco("runs").out
+    for wrong, words in ((("q9", "2"), "open: q1"), (("q1", "  "), "is empty")):
+        said = desk.elenco("answer", run.id, *wrong)
+        assert (2, True) == (said.code, words in said.err), said.err
+    assert 0 == desk.elenco("answer", run.id, "q1", "2").code
+    said = desk.elenco("answer", run.id, "q1", "1")
+    assert (2, True) == (said.code, "was answered before" in said.err)
+    assert (0, "painted\n") == ((said := desk.elenco("resume", run.id, "--quiet")).code, said.out)
+    (told,) = [event for event in records(run) if isinstance(event, ToolFinished)]
+    assert "blue" in told.result
 
 
 # --- talking -----------------------------------------------------------------------------------------------------
@@ -270,6 +310,23 @@ def test_a_chat_is_runs_that_continue_each_other(desk: Any) -> None:
     again = desk.elenco("chat", "--plain", "--resume", last.id, "--quiet", input="and now?\n")
     assert "the second answer\nthe third answer\n" == again.out
     assert ["hello", "and then?", "and now?"] == texts(desk.newest)
+
+
+def test_a_chat_finishes_the_turn_it_was_broken_off_in(desk: Any) -> None:
+    """Resumed after a kill, or while its call waits for a human, a chat brings that turn to its end before the next."""
+    first = desk.run(TALK, "--yes")
+    at = next(place for place, event in enumerate(records(first), 1) if isinstance(event, ToolFinished))
+    made = desk.elenco("fork", first.id, "--at", str(at)).out.strip()
+    said = desk.elenco("chat", "--plain", "--resume", made, "--quiet", input="and then?\n")
+    assert (0, "the first answer\nthe second answer\n") == (said.code, said.out)
+    assert ["the task", "and then?"] == texts(desk.newest)
+    waiting = desk.run(TALK)
+    said = desk.elenco("chat", "--plain", "--resume", waiting.id, "--quiet")
+    assert 4 == said.code
+    assert f"approve {waiting.id} a1" in said.err
+    assert 0 == desk.elenco("approve", waiting.id, "a1").code
+    said = desk.elenco("chat", "--plain", "--resume", waiting.id, "--quiet", input="and then?\n")
+    assert (0, "the first answer\nthe second answer\n") == (said.code, said.out)
 
 
 def test_a_chat_survives_a_turn_that_fails(desk: Any) -> None:

@@ -182,6 +182,23 @@ async def test_undo_to_an_event_keeps_what_was_before_it(place: Place) -> None:
         undo(folder, Blobs(folder.blobs), 9999)
 
 
+def test_an_undo_that_was_cut_off_can_be_made_again(tmp_path: Path) -> None:
+    """Files already put back by an undo whose process died are as they should be; the rest follows."""
+    events = [
+        changing("a", None, "1"),
+        changing("b", "0", "1"),
+        changing("b", "1", "2"),
+        changing("c", "0", "1"),
+        changing("c", "1", None),
+    ]
+    whole = {"a": "1", "b": "2", "c": None}
+    wanted = restores(records(*events), 0, whole.__getitem__)
+    assert {"a": None, "b": "0", "c": "0"} == {each.path: each.content for each in wanted}
+    for count in range(len(wanted) + 1):
+        now = whole | {each.path: each.content for each in wanted[:count]}
+        assert wanted[count:] == restores(records(*events), 0, now.__getitem__)
+
+
 async def test_a_file_changed_since_leaves_all_files_alone(place: Place) -> None:
     """When one file was changed by hand, none is put back, the error names it, and nothing goes on record."""
     folder = await place.run(("a.txt", "a"), ("b.txt", "b"))

@@ -3,7 +3,6 @@
 Everything here is bounded; the oldest is forgotten first. Forgetting only ever makes the guard more lenient.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32
@@ -124,13 +123,13 @@ class Record:
 class Answers:
     """The latest calls with their answers."""
 
-    records: OrderedDict[int, Record] = field(factory=OrderedDict[int, Record])
+    records: dict[int, Record] = field(factory=dict[int, Record])
     held: int = 0
 
     def find(self, key: int) -> Record | None:
-        record = self.records.get(key)
+        record = self.records.pop(key, None)
         if record is not None:
-            self.records.move_to_end(key)
+            self.records[key] = record
         return record
 
     def add(self, key: int, shown: tuple[str, str], raw: int, text: str) -> Answer:
@@ -139,7 +138,7 @@ class Answers:
         self.records[key] = record
         self.held += len(kept)
         while len(self.records) > ANSWERED or (self.held > TEXT and len(self.records) > 1):
-            _, old = self.records.popitem(last=False)
+            old = self.records.pop(next(iter(self.records)))
             self.held -= len(old.text or "")
         return record.last
 
@@ -180,7 +179,7 @@ class Answers:
         return rows
 
     def restore(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.records, self.held = OrderedDict(), 0
+        self.records, self.held = {}, 0
         for row in rows:
             answers = {mark: Answer(*rest) for mark, *rest in row["answers"]}
             name, arguments = row["call"]
@@ -194,7 +193,7 @@ class Marks:
     """A bounded set that forgets the oldest."""
 
     limit: int
-    known: OrderedDict[int, None] = field(factory=OrderedDict[int, None])
+    known: dict[int, None] = field(factory=dict[int, None])
 
     def add(self, mark: int) -> bool:
         """Whether the mark was not known yet."""
@@ -202,11 +201,11 @@ class Marks:
             return False
         self.known[mark] = None
         if len(self.known) > self.limit:
-            self.known.popitem(last=False)
+            del self.known[next(iter(self.known))]
         return True
 
     def snapshot(self) -> list[int]:
         return list(self.known)
 
     def restore(self, marks: Iterable[int]) -> None:
-        self.known = OrderedDict.fromkeys(marks)
+        self.known = dict.fromkeys(marks)

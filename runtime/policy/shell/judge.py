@@ -13,11 +13,11 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from runtime.policy.decision import ShellVerdict
+from runtime.policy.decision import ShellVerdict, Verdict
 from runtime.policy.rules import Words
 
 from . import git
-from .line import Executed, Line, read_line, reasons
+from .line import WRITES, Executed, Line, read_line, reasons
 from .readonly import changes_nothing
 
 LONGEST_PATTERN = 200
@@ -64,6 +64,41 @@ def judge(command: str, *, allow: Sequence[Words], ask: Sequence[Words], deny: S
     if why:
         return ShellVerdict("ask", why, changes)
     return ShellVerdict("allow", ", ".join(dict.fromkeys(map(_written, _used(line, allow)))), changes)
+
+
+@attrs.frozen
+class Said:
+    """One command of a line, as written, with its own verdict; or a reason to ask that belongs to the line."""
+
+    command: str
+    verdict: Verdict
+    why: str
+
+
+def each_of(command: str, *, allow: Sequence[Words], ask: Sequence[Words], deny: Sequence[Words]) -> tuple[Said, ...]:
+    """What the rules say to each command of a line, and what else there is to ask about: for people to read."""
+    line = read_line(command)
+    found: dict[tuple[str, ...], Said] = {}
+    for each in line.executed:
+        if each.certain and each.argv not in found:
+            found[each.argv] = _said(each, line, allow, ask, deny)
+    to = f": {', '.join(line.writes)}" if line.writes else ""
+    whole = (f"{reason}{to}" if reason == WRITES else reason for reason in reasons(line))
+    return (*found.values(), *(Said("", "ask", why) for why in whole))
+
+
+def _said(each: Executed, line: Line, allow: Sequence[Words], ask: Sequence[Words], deny: Sequence[Words]) -> Said:
+    alone = attrs.evolve(line, executed=(each,), unread=())
+    text = " ".join(each.shown)
+    for verdict, rules in (("deny", deny), ("ask", ask)):
+        touched = _touched(alone, rules)
+        if touched is not None:
+            return Said(text, "deny" if verdict == "deny" else "ask", _written(touched))
+    rule = _allowing(each, allow)
+    if rule is None:
+        return Said(text, "ask", "no rule allows it" if not each.escapes else _unallowed(each, allow))
+    doubt = next((strict for strict in (*deny, *ask) if _might_match(strict, each)), None)
+    return Said(text, "ask", f"may be what {_written(doubt)} means") if doubt else Said(text, "allow", _written(rule))
 
 
 def _written(rule: Words) -> str:

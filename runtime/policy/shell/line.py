@@ -280,8 +280,9 @@ def _takes_options(name: str) -> bool:
     )
 
 
+WRITES = "it writes to a file"
 _ASKS: dict[Flag, str] = {
-    "redirect_write": "it writes to a file",
+    "redirect_write": WRITES,
     "substitution": "it runs a command to build an argument",
     "process_substitution": "it runs a command in place of a file",
     "function_def": "it defines a function",

@@ -1,0 +1,54 @@
+"""`elenco acp`: an agent of this cast for editors, over standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from runtime.errors import UsageError
+from runtime.known import ModelFlags
+from runtime.outline import RunOptions
+
+from .command_run import flag_limits
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve one editor until it leaves. Raises UsageError."""
+    if sys.stdin.isatty():
+        raise UsageError("an editor starts this and talks to it over its pipes: give it the command `elenco acp`")
+    options = RunOptions(
+        agent=arguments.agent or "coordinator",
+        task="-",
+        model=ModelFlags(
+            arguments.model, arguments.base_url, arguments.wire, Path(arguments.record) if arguments.record else None
+        ),
+        limits=flag_limits(arguments),
+        allow=tuple(arguments.allow),
+        ask=tuple(arguments.ask),
+        deny=tuple(arguments.deny),
+        yes=arguments.yes,
+        mode=arguments.mode,
+    )
+    import trio
+
+    from runtime.editor.agent import EditorAgent
+    from runtime.errors import first_of
+    from runtime.journal.folder import open_state
+    from runtime.pipes import pipes
+
+    state = open_state(arguments.state)
+
+    async def serve() -> None:
+        async with pipes() as (send, receive):
+            await EditorAgent(send, receive, options, state).serve()
+
+    try:
+        trio.run(serve)
+    except KeyboardInterrupt:
+        return 130
+    except BaseExceptionGroup as group:
+        if first_of(group, KeyboardInterrupt) is None:
+            raise
+        return 130
+    return 0

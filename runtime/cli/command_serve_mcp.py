@@ -1,0 +1,74 @@
+"""`elenco serve-mcp`: the agents of this workspace as tools for other programs that speak MCP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from runtime.cast import find
+from runtime.errors import ElencoError, UsageError, did_you_mean, first_of
+from runtime.known import TOOL_NAMES, ModelFlags
+from runtime.outline import RunOptions, outline
+
+from .command_run import flag_limits
+from .visible import one_line
+
+TOKEN = "ELENCO_MCP_TOKEN"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the client leaves, or Ctrl-C. Raises UsageError, DefinitionError."""
+    workspace = Path(arguments.workspace or ".")
+    if not workspace.is_dir():
+        raise UsageError(f"the workspace {one_line(str(workspace), 200)} is no folder")
+    members = {name: each.definition for name, each in find(workspace).members.items() if each.definition is not None}
+    for name in arguments.agents:
+        if name not in members:
+            raise UsageError(f"unknown agent '{one_line(name, 60)}'{did_you_mean(name, members)}  (elenco agents)")
+    agents = {name: members[name] for name in arguments.agents or members}
+    model = ModelFlags(arguments.model, arguments.base_url, arguments.wire)
+    limits = flag_limits(arguments)
+    for name in agents:  # what is wrong with one is told now, not to the first who calls it
+        seen = outline(
+            RunOptions(
+                agent=name, task="-", model=model, workspace=workspace, limits=limits, allow=tuple(arguments.allow)
+            ),
+            tools=TOOL_NAMES,
+        )
+        if seen.notice:
+            print(seen.notice, file=sys.stderr)
+            break
+    if arguments.port is not None and not 0 <= arguments.port < 65536:
+        raise UsageError("--port is a number from 0, for any that is free, to 65535")
+
+    import trio
+
+    from runtime.journal.folder import open_state
+    from runtime.library import Runtime
+    from runtime.mcps.cast_server import Terms, cast_server, serve_http, serve_pipes
+
+    runtime = Runtime(workspace, (), model, {}, open_state(arguments.state))
+    server = cast_server(runtime, agents, Terms(limits, tuple(arguments.allow), arguments.yes))
+    try:
+        if arguments.port is None:
+            trio.run(serve_pipes, server)
+        else:
+            trio.run(serve_http, server, arguments.port, os.environ.get(TOKEN, ""), _tell)
+    except KeyboardInterrupt:
+        return 130
+    except BaseExceptionGroup as group:
+        if first_of(group, KeyboardInterrupt) is not None:
+            return 130
+        if (taken := first_of(group, OSError)) is not None and arguments.port:
+            raise ElencoError(f"cannot listen at port {arguments.port}: {taken.strerror}") from None
+        raise
+    except OSError as error:
+        raise ElencoError(f"cannot listen at port {arguments.port}: {error.strerror}") from None
+    return 0
+
+
+def _tell(address: str) -> None:
+    guarded = "" if os.environ.get(TOKEN) else f"   any program of this machine may call it; {TOKEN} sets a token"
+    print(f"serving at {address}   Ctrl-C ends it{guarded}", file=sys.stderr, flush=True)

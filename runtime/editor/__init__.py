@@ -1,0 +1,1 @@
+"""Elenco as an agent of editors, by the Agent Client Protocol: sessions over JSON-RPC, on Trio."""
