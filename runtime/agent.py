@@ -37,6 +37,7 @@ from .limits.loops import GuardSettings
 from .messages import AssistantMessage, ToolCall, ToolResults, UserMessage, size_of
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
+from .output.submit import Answers, last_answer, submit
 from .permits import Permits
 from .policy.paths import Workspace
 from .record import messages_to_json, report_to_json
@@ -83,6 +84,7 @@ class Agent(Actor[Assignment, Report]):
         self.permits = permits
         self.limits = limits
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
+        self.answers = Answers(run, path, definition, run.settings.output_schema if parent is None else None)
         self.history = History(run, path)
         self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
@@ -164,7 +166,9 @@ class Agent(Actor[Assignment, Report]):
                     outcome = await self._loop()
                 if scope.cancelled_caught:
                     outcome = Stop("deadline", self.run.deadlines.explain(self.path))
-                return outcome if isinstance(outcome, Report) else await self._wrap_up(outcome)
+                if isinstance(outcome, Report):
+                    return outcome
+                return await last_answer(self, await self._wrap_up(outcome))
             except ProviderError as error:
                 if error.kind == "context_length":
                     return self._report("stopped", None, "context_window", error.message)
@@ -254,7 +258,13 @@ class Agent(Actor[Assignment, Report]):
         if self.background.running:
             await self.background.wait_news()
             return None
-        text = joined_text(self.history.conversation.messages, CONTINUE) or self.standing.said
+        text = joined_text(self.history.conversation.messages, CONTINUE)
+        if self.answers.rules is not None:
+            end = await submit(self, text)
+            if end is None or (end.status == "completed" and await self.user_hooks.sends_back(end.text)):
+                return None
+            return self._report(end.status, end.text or None, detail=end.detail, output=end.output)
+        text = text or self.standing.said
         if text.strip():
             return None if await self.user_hooks.sends_back(text) else self._report("completed", text)
         if self.standing.was_empty:
@@ -327,6 +337,7 @@ class Agent(Actor[Assignment, Report]):
             tool_choice="none" if purpose == "wrap_up" else "auto",
             max_output_tokens=self.compactor.output_cap(self.model.output_cap(self.definition.max_output_tokens)),
             settings=self.settings,
+            output_schema=self.answers.sent_form if purpose in ("turn", "wrap_up") else None,
             agent=self.definition.name,
             actor=self.path,
             turn=self.turn,
@@ -416,6 +427,7 @@ class Agent(Actor[Assignment, Report]):
             self.remarks.append(text)
         for text in self.remarks:
             self.run.append(Warned(actor=self.path, text=text))
+        self.answers.warn_of_check()
         announce(self)
         self.history.add(UserMessage(assignment.task))
         for name in self.stale_skills:
@@ -434,7 +446,7 @@ class Agent(Actor[Assignment, Report]):
     @property
     def words(self) -> str:
         """The newest words of its model: its partial work."""
-        return self.standing.said or self.cut_text
+        return self.answers.masked(self.standing.said or self.cut_text)
 
     def _end(self, report: Report) -> Report:
         self.standing.ended = True
@@ -456,9 +468,13 @@ class Agent(Actor[Assignment, Report]):
         return report
 
     def _report(
-        self, status: Status, text: str | None = None, reason: StopReason | None = None, detail: str = ""
+        self,
+        status: Status,
+        text: str | None = None,
+        reason: StopReason | None = None,
+        detail: str = "",
+        output: Any = None,
     ) -> Report:
         spent = self.run.gate.ledger.spent(self.path)
-        if text is None:
-            text = self.words
-        return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail)
+        text = self.words if text is None else text if status == "completed" else self.answers.masked(text)
+        return Report(status, text, spent.usage, spent.cost_usd, spent.steps, reason, detail, output)

@@ -325,6 +325,7 @@ async def open_run(
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
             summary_model=ready.summary_model,
             compacts=options.compacts,
+            output_schema=options.output_schema,
             hooks=ready.hooks,
         ),
         grants=await trio.to_thread.run_sync(Grants.of_workspace, state, ready.workspace.root) if state else Grants(),

@@ -64,6 +64,8 @@ KEYS = (
     "top_p",
     "max_output_tokens",
 )
+FORBIDDABLE = ("email", "key")
+"""What an answer may be forbidden to hold."""
 NAME = re.compile(r"[a-z0-9-]{1,64}")
 NEEDED = (
     ("name", "what the agent is called, 1 to 64 of a-z, 0-9 and -"),
@@ -98,7 +100,10 @@ class Caps:
 
 @attrs.frozen
 class OutputRules:
-    """What the last answer must satisfy."""
+    """What the last answer must be. `retries`: how often a bad one goes back before the work has failed.
+
+    `check` is `module:function`; `forbid` are words of FORBIDDABLE.
+    """
 
     schema: Mapping[str, Any] | None = None
     check: str | None = None
@@ -315,13 +320,23 @@ def _thinking(value: Value) -> int | str:
         raise Wrong(f"expected a number of tokens, low, medium or high, found {kind(plain)}") from None
 
 
+def _forbid(value: Value) -> tuple[str, ...]:
+    for item in value.items() if not isinstance(value.plain(), str) else [value]:
+        word = item.plain()
+        if word not in FORBIDDABLE:
+            known = " and ".join(FORBIDDABLE)
+            hint = did_you_mean(str(word), FORBIDDABLE)
+            raise Wrong(f"'{word}' is nothing that can be forbidden: there are {known}{hint}", item)
+    return texts(value)
+
+
 def _output(value: Value) -> OutputRules:
     fields = _nested(value, ("schema", "check", "max_chars", "forbid", "retries"))
     rules = OutputRules(
         schema=fields.take("schema", mapping),
         check=fields.take("check", text),
         max_chars=fields.take("max_chars", integer(1)),
-        forbid=fields.take("forbid", texts, ()),
+        forbid=fields.take("forbid", _forbid, ()),
         retries=fields.take("retries", integer(0, 20), 2),
     )
     return _whole(fields, rules)

@@ -213,7 +213,7 @@ class ModelFailed(Event):
 
 @attrs.frozen(kw_only=True)
 class ModelWithdrawn(Event):
-    """What was shown of this turn so far does not count: the attempt failed or was cut off."""
+    """What was shown of this turn does not count: the attempt failed, was cut off, or its answer did not hold."""
 
     type: ClassVar[str] = "model.withdrawn"
     turn: int
@@ -426,9 +426,13 @@ class SteerReceived(Event):
     interrupt: bool = False
 
 
+SENT_BACK = "output"
+"""Why a note stands in a history with which an answer went back that did not hold."""
+
+
 @attrs.frozen(kw_only=True)
 class NoteAdded(Event):
-    """A message of the runtime's own entered the history (continue, a repair, a wrap-up request).
+    """A message of the runtime's own entered the history (continue, an answer sent back, a wrap-up request).
 
     `stop` is the reason and detail for which the wrap-up was asked.
     """

@@ -233,4 +233,5 @@ def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, .
         },
     )
     budget = run.gate.ledger.remaining(agent.path).text(run.deadlines.left(agent.path))
-    return system_parts(prompt if template else definition.prompt, [*sections(agent), (BUDGET, budget)])
+    output = ("output", agent.answers.prompt)
+    return system_parts(prompt if template else definition.prompt, [*sections(agent), output, (BUDGET, budget)])

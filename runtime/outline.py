@@ -16,7 +16,7 @@ from .config import Config
 from .definitions import Definition
 from .errors import DefinitionError, UsageError
 from .handwritten import read_text
-from .known import BUILT_IN, KNOWN, ModelFlags, check_name, default_model
+from .known import BUILT_IN, KNOWN, OFFLINE, ModelFlags, check_name, default_model
 from .mcps.entry import Entry
 from .mcps.settings import servers_of, switched
 from .plugins import plugins
@@ -47,6 +47,7 @@ class RunOptions:
     """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
 
     A run that `compacts` makes the conversation it continues smaller, and does nothing else.
+    `output_schema` is a JSON Schema for the answer of the run's first agent.
     """
 
     agent: str = "coordinator"
@@ -61,6 +62,7 @@ class RunOptions:
     headless: bool = False
     mode: Mode = "default"
     compacts: bool = False
+    output_schema: JsonObject | None = None
     sandbox: Sandbox | None = None
     network: Network | None = None
     mcp: tuple[str, ...] = ()
@@ -76,6 +78,7 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "output_schema": self.output_schema,
             "sandbox": self.sandbox,
             "network": self.network,
             "mcp": list(self.mcp),
@@ -104,6 +107,7 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            output_schema=kept.get("output_schema"),
             sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
             network=kept.get("network") if trusted or kept.get("network") == "none" else None,
         )
@@ -157,17 +161,18 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
             check_name(name, options.model, providers, os.environ, where)
 
     shelf = _shelf(options.workspace, cast, options.agent)
-    refuse_faulty(cast, root, check, tools, shelf)
+    refuse_faulty(cast, root, check, tools, shelf, workspace=options.workspace)
     members = tuple(cast.closure(options.agent))
     servers = _servers(options.workspace, here, user, members)
     for member in members:
         if member is not root or member.mcps:
-            refuse_faulty(cast, member, check, tools, shelf, servers)
+            refuse_faulty(cast, member, check, tools, shelf, servers, options.workspace)
     model = default_model(options.model, here.model or user.model, os.environ)
     check(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
+    _refuse_output(options, root, members, model)
     here, cast, notice = counting(options.workspace, here, cast)
     members = tuple(cast.closure(options.agent))
     servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
@@ -214,6 +219,22 @@ def _shelf(workspace: Path, cast: Cast, name: str) -> Shelf | None:
     return None
 
 
+def _refuse_output(options: RunOptions, root: Definition, members: Iterable[Definition], model: str) -> None:
+    """Raises UsageError for a schema that is none, or one that the offline model is to answer in."""
+    if options.output_schema is not None:
+        from .output.schema import faults_of_schema
+
+        if faults := faults_of_schema(options.output_schema):
+            raise UsageError(f"the output schema: {faults[0].text}")
+    for member in members:
+        asked = options.output_schema is not None and member is root
+        if (member.model or model) == OFFLINE and (asked or (member.output is not None and member.output.schema)):
+            whose = "--output-schema" if asked else member.path
+            raise UsageError(
+                f"{whose}: {OFFLINE} quotes files and cannot answer in JSON; connect a model  (elenco doctor)"
+            )
+
+
 def settings_of(workspace: Path) -> tuple[Config, Config]:
     """The workspace's settings and the user's. Raises DefinitionError."""
     user = settings.user_folder()
@@ -229,10 +250,13 @@ def refuse_faulty(
     tools: Iterable[str] | None = None,
     shelf: Shelf | None = None,
     servers: Iterable[str] | None = None,
+    workspace: Path | None = None,
 ) -> None:
     """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
 
     The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given.
+
+    A check of the output is looked for in `workspace`.
 
     Raises DefinitionError with every fault and its place.
     """
@@ -246,7 +270,9 @@ def refuse_faulty(
         *(definition.mcps if servers is not None else ()),
     )
     named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ()), *(servers or ())}
-    if named.issuperset(names) and not (definition.model or definition.loops or definition.permissions != _NO_RULES):
+    if named.issuperset(names) and not (
+        definition.model or definition.loops or definition.permissions != _NO_RULES or definition.output
+    ):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
     faults = vet_agent(
@@ -257,6 +283,7 @@ def refuse_faulty(
         servers=servers,
         skills=shelf.skills if shelf is not None else None,
         check_model=None if check is None else lambda name: check(name, definition.path),
+        workspace=workspace,
     )
     if faults and shelf is not None:
         from .skills.hired import explained

@@ -25,6 +25,7 @@ from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
+from .messages import JsonObject
 from .models import Models
 from .policy.decision import Ceiling
 from .policy.paths import Workspace
@@ -51,6 +52,7 @@ class RunSettings:
     `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
     own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
     `confirm_unknown` asks a human what became of calls that may have taken effect.
+    `output_schema` is what the root's answer must fit, whatever its file says.
     """
 
     model: str
@@ -64,6 +66,7 @@ class RunSettings:
     confirm_unknown: bool = False
     summary_model: str | None = None
     compacts: bool = False
+    output_schema: JsonObject | None = None
     hooks: tuple[Hook, ...] = ()
 
 

@@ -26,7 +26,10 @@ RESULT_CAP = 24_000
 
 @attrs.define(eq=False)
 class Standing:
-    """`too_late` says why a message would no longer be read; `stop` is the end that has been decided."""
+    """`too_late` says why a message would no longer be read; `stop` is the end that has been decided.
+
+    `rejected` counts the answers that did not hold and went back.
+    """
 
     begun: bool = False
     ended: bool = False
@@ -37,6 +40,7 @@ class Standing:
     released: trio.Event | None = None
     stop: Stop | None = None
     was_empty: bool = False
+    rejected: int = 0
     wrapping_up: bool = False
     wrapped_up: bool = False
     orphans: tuple[ActorState, ...] = ()
@@ -66,6 +70,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.compactor.number, agent.compactor.summaries = state.compactions, state.summaries
     agent.turn = state.turn
     standing.said = state.last_text
+    standing.rejected = state.rejected
     agent.memory.restore(state.seen, state.notes)
     recall_skills(agent, state.skills.values())
     standing.held = state.held

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
-from .definitions import KEYS, Definition, unknown_names
+from .definitions import KEYS, Definition, OutputRules, unknown_names
 from .errors import Fault, UsageError
 from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .policy.rules import RuleError, parse_rule
@@ -23,12 +24,14 @@ def vet_agent(
     skills: Iterable[str] | None = None,
     strict: bool = False,
     check_model: Callable[[str], None] | None = None,
+    workspace: Path | None = None,
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
     `check_model` raises UsageError for a model that cannot be meant. Names of tools, MCP servers and skills are looked
     at where `tools`, `servers` and `skills` say which there are; with `strict`, so are the tools that rules begin with.
     A file of another runtime has told its faults when it was read.
+    A check of the output is looked for in `workspace`, then among what is installed.
     """
     if definition.style != "native":
         return []
@@ -43,6 +46,8 @@ def vet_agent(
     faults += _model(fields.place("model"), check_model)
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
+    if definition.output is not None and (output := fields.place("output")) is not None:
+        faults += _output(output, definition.output, workspace)
     return sorted(faults, key=lambda fault: (fault.line, fault.column))
 
 
@@ -112,6 +117,23 @@ def _loops(place: Value | None, loops: Mapping[str, Any] | str) -> list[Fault]:
     except ValueError as error:
         return [place.fault(str(error))] if place is not None else []
     return []
+
+
+def _output(place: Value, rules: OutputRules, workspace: Path | None) -> list[Fault]:
+    inside = {str(key.plain()): value for key, value in _pairs(place)}
+    found: list[Fault] = []
+    if rules.schema is not None:
+        from .output.place import located
+        from .output.schema import faults_of_schema
+
+        top = inside.get("schema", place)
+        found += located(faults_of_schema(rules.schema), top, place.fault(""))
+    if rules.check is not None:
+        from .output.python import fault_of_check
+
+        if why := fault_of_check(rules.check, workspace):
+            found.append(inside.get("check", place).fault(why))
+    return found
 
 
 def _prices(place: Value | None) -> list[Fault]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 
 from runtime.events import ApprovalRequested, ModelFailed, QuestionAsked
@@ -15,6 +17,8 @@ from .advice import decide_command, go_on, span
 from .faults import count_of
 from .visible import one_line, visible
 
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
 
 def answer(report: Report) -> str:
     """What goes to standard output; a partial answer says that it is one, and so does a missing one."""
@@ -25,6 +29,14 @@ def answer(report: Report) -> str:
     if not text.strip():
         return f"No answer ({report.status}{by})." if report.status == "stopped" else ""
     return f"Partial answer ({report.status}{by}):\n{text}"
+
+
+def output(report: Report, indent: int | None = None) -> str:
+    """The report's value as JSON, nothing where it has none: a terminal obeys nothing in it."""
+    if report.output is None and report.status != "completed":
+        return ""
+    text = json.dumps(report.output, ensure_ascii=False, indent=indent)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def before_answer(report: Report, state: RunState) -> str:

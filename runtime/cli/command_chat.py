@@ -15,7 +15,7 @@ from runtime.journal.folder import RunFolder, State, open_state
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
-from .command_run import flag_limits
+from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
 from .server_prompts import filled_in, is_prompt
 from .streams import as_text
@@ -107,6 +107,7 @@ def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: b
         yes=arguments.yes,
         headless=headless,
         mode=arguments.mode,
+        output_schema=output_schema(arguments),
         sandbox=arguments.sandbox,
         network=arguments.network,
         mcp=tuple(arguments.mcp),

@@ -97,6 +97,7 @@ class _Look:
     """What a file's names are held against: the cast, the tools, the providers of the settings as far as readable."""
 
     def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
         self._cast: Cast = find(workspace)
         self.shelf = find_skills(workspace)
         self.understood: list[str] = []
@@ -153,6 +154,7 @@ class _Look:
             skills=self.shelf.skills,
             strict=True,
             check_model=self._check_model(shown),
+            workspace=self._workspace,
         )
 
     def _foreign(self, path: Path, shown: str, content: str, style: Style) -> list[Fault]:

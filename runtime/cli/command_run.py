@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
+
 from runtime.errors import UsageError
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
@@ -18,12 +20,15 @@ from .visible import one_line
 
 if TYPE_CHECKING:
     from runtime.cast import Cast
+    from runtime.messages import JsonObject
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
     from runtime.journal.folder import open_state
 
+    if arguments.detach and arguments.json:
+        raise UsageError("--json has nobody to read it with --detach: elenco tail RUN --follow --json")
     from_stdin = arguments.words[-1:] == ["-"]
     earlier = None
     if arguments.continues:
@@ -45,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         ask=tuple(arguments.ask),
         deny=tuple(arguments.deny),
         yes=arguments.yes,
-        headless=arguments.no_input or from_stdin or not sys.stdin.isatty(),
+        headless=arguments.no_input or arguments.detach or from_stdin or not sys.stdin.isatty(),
         mode=arguments.mode,
+        output_schema=output_schema(arguments),
         sandbox=arguments.sandbox,
         network=arguments.network,
         mcp=tuple(arguments.mcp),
@@ -67,7 +73,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     from .live import Shown, start
 
-    return start(plan(options, seen=seen), arguments.state, Shown.of(arguments, announced=True), earlier)
+    ready, shown = plan(options, seen=seen), Shown.of(arguments, announced=True)
+    if not arguments.detach:
+        return start(ready, arguments.state, shown, earlier)
+    from .detached import detach
+
+    return detach(lambda began: start(ready, arguments.state, attrs.evolve(shown, began=began), earlier))
+
+
+def output_schema(arguments: argparse.Namespace) -> JsonObject | None:
+    """The schema that --output-schema names. Raises UsageError, DefinitionError with the place of its fault."""
+    if arguments.output_schema is None:
+        return None
+    from runtime.output.place import load_schema
+
+    return load_schema(Path(arguments.output_schema))
 
 
 def flag_limits(arguments: argparse.Namespace) -> Limits:

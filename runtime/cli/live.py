@@ -33,6 +33,7 @@ from runtime.watch.control import serve
 
 from . import closing
 from .advice import who_answers
+from .detached import Began
 from .earlier import Earlier
 from .follow import json_lines, progress
 from .prompts import answer_questions
@@ -49,12 +50,16 @@ LAST_WORDS = 5.0
 
 @attrs.frozen
 class Shown:
-    """What of a run is shown where; `announced`: which model answers was said already."""
+    """What of a run is shown where; `announced`: which model answers was said already.
+
+    `began` is told of a detached run, once it is on record and can be steered.
+    """
 
     json: bool = False
     quiet: bool = False
     output: Path | None = None
     announced: bool = False
+    began: Began | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, announced: bool = False) -> Shown:
@@ -109,7 +114,7 @@ async def stay(
 ) -> int:
     """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
     asks = not ready.options.headless and (not shown.json or sys.stderr.isatty())
-    screen = screen_for_stderr(tree=not shown.silent)
+    screen = screen_for_stderr(tree=not shown.silent and shown.began is None)
     outcome = Outcome(time.time(), _watcher(asks, shown, screen))
     if resumption is not None:
         outcome.watcher.state = await trio.to_thread.run_sync(lambda: load(folder, histories=False))
@@ -158,6 +163,8 @@ async def _viewed(
                     await viewers.start(progress, live, watcher, screen)
                 if watcher.asks:
                     nursery.start_soon(answer_questions, live, watcher, screen)
+                if shown.began is not None:
+                    shown.began(folder.path)
                 yield live
             viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
         nursery.cancel_scope.cancel()
@@ -169,7 +176,7 @@ async def _announced(
 ) -> AsyncGenerator[None]:
     """The run's id is shown once there is a run: from then on it can be taken up, however this process ends."""
     await journal.barrier()
-    if not shown.silent:
+    if not shown.silent and shown.began is None:
         await screen.say(_head(ready, folder, shown, resumption))
     yield
 
@@ -199,12 +206,17 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
     if report is None:
         print(closing.waiting_line(folder.id, outcome.waiting), file=sys.stderr)
         return WAITING
-    written = shown.output is not None and bool(report.text)
-    lost = _write_answer(shown.output, report.text) if shown.output is not None and written else ""
+    as_json = ready.options.output_schema is not None
+    text = closing.output(report, indent=_indent()) if as_json else report.text
+    written = shown.output is not None and bool(text)
+    lost = _write_answer(shown.output, text) if shown.output is not None and written else ""
     if not shown.silent and (above := closing.before_answer(report, outcome.watcher.state)):
         print(above, file=sys.stderr, flush=True)
-    if not shown.json and (text := closing.answer(report)):
+    text = text if as_json else closing.answer(report)
+    if not shown.json and text:
         lost = _print_answer(text, elsewhere=written and not lost) or lost
+    if as_json and not text and not shown.silent and (said := closing.answer(report)):
+        print(said, file=sys.stderr, flush=True)
     if not shown.silent or report.status == "failed":
         last = closing.line(
             report,
@@ -219,6 +231,11 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
     if lost:
         print(f"error: {lost}; it is on record: elenco show {folder.id}", file=sys.stderr)
     return EXIT[report.status] or int(bool(lost))
+
+
+def _indent() -> int | None:
+    """JSON for a person has lines, for a program it is one."""
+    return 2 if sys.stdout.isatty() else None
 
 
 def _print_answer(text: str, *, elsewhere: bool) -> str:

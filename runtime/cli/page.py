@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -43,6 +44,10 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
         yield ""
         yield "## Answer" if report["status"] == "completed" else "## Partial answer"
         yield visible(str(report["text"]).rstrip()) or "(none)"
+        if report.get("output") is not None:
+            yield ""
+            yield "## Output"
+            yield visible(json.dumps(report["output"], ensure_ascii=False, indent=2))
 
 
 def _status(state: RunState, report: JsonObject | None) -> str:

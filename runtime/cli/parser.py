@@ -39,7 +39,7 @@ Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME 
            --base-url URL --wire openai-chat    any compatible server
 Limits     --max-steps N  --total-steps N  --token-budget N  --cost-budget USD  --timeout SECONDS
 Rules      --allow RULE  --ask RULE  --deny RULE  --yes  --no-input
-Output     --json  --quiet  --output FILE
+Output     --json  --quiet  --output FILE  --output-schema FILE  --detach
 
 Exit codes 0 completed  1 failed  2 usage  3 stopped by a limit or the loop guard
            4 waiting for a human  130 cancelled
@@ -98,6 +98,7 @@ def _run_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="every event as one JSON line on stdout")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
     group.add_argument("--output", metavar="FILE", help="write the answer to FILE as well")
+    group.add_argument("--output-schema", metavar="FILE", help="a JSON Schema: print nothing but JSON that fits it")
     group.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
@@ -126,6 +127,11 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.usage = 'elenco run [AGENT] "TASK" [FLAGS]'
     parser.add_argument("words", nargs="*", metavar='[AGENT] "TASK"', help="TASK - reads standard input")
     parser.add_argument("--continue", dest="continues", metavar="RUN", help="begin with what that run has said")
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="leave it to work on its own, print its id: closing the terminal ends nothing",
+    )
     _run_flags(parser)
 
 
@@ -339,7 +345,9 @@ COMMANDS: dict[str, Spec] = {
         'elenco run "What does this project do?"\n'
         'elenco run researcher --model ollama/qwen3 "Where are paths checked?"\n'
         "git diff | elenco run reviewer - --max-steps 10\n"
-        'elenco run --continue k7f2 "And who calls it?"',
+        'elenco run --continue k7f2 "And who calls it?"\n'
+        'elenco run --output-schema answer.json "List the public functions" | jq .functions\n'
+        'RUN=$(elenco run --detach "Write release notes") && elenco tail $RUN --follow',
     ),
     "chat": (
         _chat,

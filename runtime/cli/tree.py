@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import attrs
 
 from runtime.events import (
+    SENT_BACK,
     ActorFinished,
     ActorStarted,
     ApprovalDecided,
@@ -21,6 +22,7 @@ from runtime.events import (
     McpLost,
     ModelFinished,
     ModelRetried,
+    NoteAdded,
     PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
@@ -34,6 +36,7 @@ from runtime.journal.state import ActorState, RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 from runtime.messages import JsonObject
+from runtime.output.words import faults_told
 
 from .advice import span
 from .faults import count_of
@@ -180,6 +183,8 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"! {name}   overrun: {event.limit} of {event.scope} by {event.by:g}"]
         case Warned():
             return [f"! {one_line(event.text, 160)}"]
+        case NoteAdded(why=why) if why == SENT_BACK:
+            return [f"! {name}   its answer went back: {one_line(faults_told(event.text), 140)}"]
         case _:
             return []
 

@@ -67,7 +67,7 @@ class Database:
             _refuse_newer(path, version)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA cache_size = -256")  # KB; a writer that only appends needs the newest pages
+            connection.execute("PRAGMA cache_size = -64")  # KB; a writer that only appends needs the newest pages
             for number in range(version, SCHEMA):
                 connection.executescript(
                     f"BEGIN IMMEDIATE; {MIGRATIONS[number]}"

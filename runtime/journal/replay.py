@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from runtime.events import (
+    SENT_BACK,
     ActorContinued,
     ActorFinished,
     ActorHeld,
@@ -436,10 +437,14 @@ def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Re
     if event.stop is not None:
         actor.stop = (event.stop["reason"], event.stop["detail"])
         actor.wrapping_up = True
+    if event.why == SENT_BACK:
+        actor.rejected += 1
     if state.histories:
         actor.history.append(UserMessage(event.text, "note"))
         if event.why == "length":
             actor.past.append(PastNote("continuation"))
+        if event.why == SENT_BACK:
+            actor.past.append(PastNote("user_message"))
 
 
 def _hook_finished(state: RunState, actor: ActorState, event: HookFinished, record: Record) -> None:

@@ -96,7 +96,7 @@ class ActorState:
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
     run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
     history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
-    tokens then.
+    tokens then. `rejected`: answers that did not hold and went back.
     """
 
     path: str
@@ -145,6 +145,7 @@ class ActorState:
     compactions: int = 0
     summaries: int = 0
     measured: tuple[int, int] | None = None
+    rejected: int = 0
     last_text: str = ""
     last_at: float = 0.0
     report: JsonObject | None = None
@@ -153,6 +154,7 @@ class ActorState:
         """More is wanted of an actor whose end was decided."""
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
+        self.rejected = 0
         self.reopened = True
         self.hooked = [event for event in self.hooked if event.outcome not in ("deny", "error")]
 

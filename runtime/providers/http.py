@@ -55,6 +55,10 @@ LAST_WORDS = 1.0
 DISK_SECONDS = 10.0
 UNPACKED_BYTES = 1 << 20
 """What is unpacked at once of a compressed body: a thousandth of it may be on the wire."""
+_REFUSED_SCHEMA = re.compile(
+    r"response_format|json_schema|json_object|output_config|text\.format|structured.?output|grammar|invalid schema",
+    re.IGNORECASE,
+)
 _REFUSED_OPAQUE = re.compile(r"signature|encrypted|thinking.{0,20}block|reasoning.{0,20}item", re.IGNORECASE)
 
 
@@ -132,7 +136,7 @@ class HttpProvider:
         try:
             reply = without_secrets(decoder.close(), self._secrets)
         except ProviderError as error:
-            if error.status == 400 and _REFUSED_OPAQUE.search(error.message) and _without_opaque(encoder, request):
+            if error.status in (400, 422) and _asks_for_less(encoder, request, error.message):
                 error.retryable, error.retry_after = True, 0.0
             raise self._explained(error, broken) from broken
         return attrs.evolve(reply, left_out=encoder.left_out) if encoder.left_out else reply
@@ -229,6 +233,13 @@ def _plain(headers: httpx.Headers) -> dict[str, str]:
         key, text = name.decode("ascii").lower(), value.decode("ascii")
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found
+
+
+def _asks_for_less(encoder: RequestEncoder, request: ModelRequest, refusal: str) -> bool:
+    """Whether the next request goes without what the server may have refused."""
+    if request.output_schema is not None and _REFUSED_SCHEMA.search(refusal) and encoder.leave_out_schema():
+        return True
+    return bool(_REFUSED_OPAQUE.search(refusal)) and _without_opaque(encoder, request)
 
 
 def _without_opaque(encoder: RequestEncoder, request: ModelRequest) -> bool:

@@ -7,18 +7,16 @@ microsecond or two. Only what it cannot say yes to goes to jsonschema, which als
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from runtime.errors import did_you_mean
 from runtime.messages import JsonObject
+from runtime.schema_words import fault_lines
 
 from . import _regex
 
 if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
 Accepts: TypeAlias = Callable[[Any], bool]
@@ -27,7 +25,6 @@ _NOTES = frozenset(
     {"title", "description", "default", "examples", "$schema", "$id", "$comment", "format", "deprecated"}
 )
 _MAX_FAULTS = 8
-_MAX_SHOWN = 120
 _MAX_PATTERN_TEXT = 2000
 
 
@@ -71,7 +68,7 @@ class Arguments:
             return  # A broken schema proves nothing about the arguments; whoever wrote it checks them himself.
         seen: set[str] = set()
         for error in errors:
-            for fault in _words(error):
+            for fault in fault_lines(error, "arguments"):
                 if fault not in seen and len(seen) < _MAX_FAULTS:
                     seen.add(fault)
                     yield fault
@@ -215,59 +212,3 @@ def _validator_class() -> Any:
 
 def _affordable(regex: str, text: str) -> bool:
     return _regex.cost(regex) == "linear" or (_regex.cost(regex) == "quadratic" and len(text) < _MAX_PATTERN_TEXT)
-
-
-def _words(error: ValidationError) -> Iterator[str]:
-    where = _where(error.absolute_path)
-    instance: Any = error.instance
-    schema: Any = error.schema
-    wanted: Any = error.validator_value
-    match error.validator:
-        case "required":
-            for name in wanted:
-                if name not in instance:
-                    yield f"{_inside(where, name)}: is required{_kind_note(schema, name)}"
-        case "additionalProperties" if wanted is False:
-            known = list(schema.get("properties", {}))
-            for name in instance:
-                if name not in known:
-                    hint = did_you_mean(name, known) or f"; there is only: {', '.join(known) or 'nothing'}"
-                    yield f"{_inside(where, name)}: is unknown{hint}"
-        case "type":
-            kinds = " or ".join(_a(kind) for kind in ([wanted] if isinstance(wanted, str) else wanted))
-            yield f"{where}: must be {kinds}, got {_shown(instance)}"
-        case "enum":
-            options = ", ".join(json.dumps(value, ensure_ascii=False) for value in wanted)
-            hint = did_you_mean(instance, [str(value) for value in wanted]) if isinstance(instance, str) else ""
-            yield f"{where}: must be one of {options}; got {_shown(instance)}{hint}"
-        case _:
-            text = error.message if len(error.message) <= 300 else error.message[:300] + "…"
-            yield f"{where}: {text}"
-
-
-def _kind_note(schema: Any, name: str) -> str:
-    each = schema.get("properties", {}).get(name)
-    kind = each.get("type") if _is_object(each) else None
-    return f" ({kind})" if isinstance(kind, str) else ""
-
-
-def _where(path: Iterable[Any]) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
-    return text or "arguments"
-
-
-def _inside(where: str, name: str) -> str:
-    return name if where == "arguments" else f"{where}.{name}"
-
-
-def _a(kind: Any) -> str:
-    names = {"string": "text", "integer": "a whole number", "boolean": "true or false", "null": "null"}
-    names |= {"number": "a number", "array": "a list", "object": "an object"}
-    return names.get(kind, str(kind))
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -15,12 +15,12 @@ from .encoding import (
     call_id,
     effort,
     fields,
-    is_strict,
     json_bytes,
     same_origin,
     to_json,
     tool_name,
 )
+from .output_schema import is_strict
 from .shapes import is_list
 
 _UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -34,6 +34,7 @@ class ChatWriter:
         self._dialect = dialect
         self._provider = provider
         self.replays = True
+        self.asks_for_schema = True
         self._cache_key = cache_key
 
     def head(self, request: ModelRequest) -> bytes:
@@ -111,8 +112,10 @@ class ChatWriter:
 
     def _format(self, request: ModelRequest) -> bytes:
         schema = request.output_schema
-        if schema is None or self._dialect.schema == "none":
+        if schema is None or not self.asks_for_schema or self._dialect.schema == "none":
             return b""
+        if request.tools and not self._dialect.schema_with_tools:
+            return b""  # its grammar for the answer would leave no room for a call, or the request is refused
         if self._dialect.schema == "json_object":
             return fields(response_format={"type": "json_object"})
         named = {"name": "output", "schema": schema, "strict": is_strict(schema)}

@@ -13,13 +13,13 @@ import attrs
 class Dialect:
     """One kind of server.
 
-    `wire` is the one it speaks best. `output_cap` is how it spells the most tokens a reply may have. `reasoning` is how
-    thinking is asked for, `replay` whether it takes its own readable reasoning back. `schema` is what it can be made to
-    answer in. `cache` is how a prompt is marked for reuse: Anthropic's `markers` in the blocks, a `key` beside the
-    prompt, one `automatic` mark, or nothing. `call_ids` nine: Mistral takes exactly nine letters and digits; without
-    `user_after_tool` it refuses a user message right behind results. `raw_arguments`: broken arguments may go back as
-    they came. `own_model_only`: opaque blocks go back only to the model they came from, as behind a router, or where
-    the maker binds them to it.
+    `wire` is the one it speaks best. `output_cap` is how it spells the most tokens a reply may have. `reasoning` is
+    how thinking is asked for, `replay` whether it takes its own readable reasoning back. `schema` is what it can be
+    made to answer in, `schema_with_tools` whether it may call tools all the same. `cache` is how a prompt is marked
+    for reuse: Anthropic's `markers` in the blocks, a `key` beside the prompt, one `automatic` mark, or nothing.
+    `call_ids` nine: Mistral takes exactly nine letters and digits; without `user_after_tool` it refuses a user
+    message right behind results. `raw_arguments`: broken arguments may go back as they came. `own_model_only`: opaque
+    blocks go back only to the model they came from, as behind a router, or where the maker binds them to it.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Dialect:
     reasoning: Literal["effort", "openrouter", "deepseek", "none"] = "effort"
     replay: bool = True
     schema: Literal["json_schema", "json_object", "none"] = "json_schema"
+    schema_with_tools: bool = False
     cache: Literal["markers", "key", "automatic", "none"] = "none"
     user_after_tool: bool = True
     call_ids: Literal["any", "nine"] = "any"
@@ -56,6 +57,7 @@ DIALECTS: Mapping[str, Dialect] = {
             output_cap="max_completion_tokens",
             parallel_switch=True,
             replay=False,
+            schema_with_tools=True,
             cache="key",
             raw_arguments=True,
             encrypted_reasoning=True,
@@ -66,6 +68,7 @@ DIALECTS: Mapping[str, Dialect] = {
             output_cap="max_completion_tokens",
             parallel_switch=True,
             replay=False,
+            schema_with_tools=True,
             cache="key",
             raw_arguments=True,
             encrypted_reasoning=True,
@@ -101,6 +104,7 @@ DIALECTS: Mapping[str, Dialect] = {
             "https://api.deepseek.com",
             reasoning="deepseek",
             schema="json_object",
+            schema_with_tools=True,
             hosts=("api.deepseek.com",),
         ),
         Dialect(

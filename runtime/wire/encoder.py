@@ -72,6 +72,14 @@ class RequestEncoder:
         self._tail_of = ()
         return True
 
+    def leave_out_schema(self) -> bool:
+        """From here on ask for no form of the answer but in words: the provider has refused to. False if it did."""
+        if not self._writer.asks_for_schema:
+            return False
+        self._writer.asks_for_schema = False
+        self._tail_of = ()
+        return True
+
     def encode(self, request: ModelRequest) -> bytes:
         """The body of the request, JSON in UTF-8."""
         if request.model != self._model:

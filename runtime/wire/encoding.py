@@ -12,7 +12,6 @@ from runtime.json_text import json_encoder
 from runtime.messages import AssistantMessage, Message
 from runtime.model import ModelRequest
 
-from .shapes import is_list, is_object
 from .surrogates import to_utf8
 
 Effort = Literal["low", "medium", "high"]
@@ -40,10 +39,11 @@ class RequestWriter(Protocol):
     """One wire's way to write a request: what comes before the messages, each message, what comes after.
 
     A piece may depend on the message before it and on nothing else, and joined pieces are the list's inside. Where
-    `replays` is false, no opaque part goes back.
+    `replays` is false, no opaque part goes back; where `asks_for_schema` is, none is asked for.
     """
 
     replays: bool
+    asks_for_schema: bool
 
     def head(self, request: ModelRequest) -> bytes: ...
 
@@ -109,22 +109,3 @@ def budget(thinking: int | Effort) -> int:
     if isinstance(thinking, int):
         return thinking
     return {"low": 2048, "medium": 8192, "high": 24576}[thinking]
-
-
-def is_strict(schema: Any) -> bool:
-    """Whether a schema has the form that strict output asks for: every object closed, every property required."""
-    open_schemas: list[Any] = [schema]
-    while open_schemas:
-        node = open_schemas.pop()
-        if is_list(node):
-            open_schemas.extend(node)
-        elif is_object(node):
-            open_schemas.extend(node.values())
-            if node.get("type") != "object" and "properties" not in node:
-                continue
-            properties = node.get("properties", {})
-            if node.get("additionalProperties") is not False or not is_object(properties):
-                return False
-            if set(properties) != set(node.get("required", ())):
-                return False
-    return True

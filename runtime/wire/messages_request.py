@@ -30,11 +30,11 @@ from .encoding import (
     call_id,
     effort,
     fields,
-    is_strict,
     json_bytes,
     same_origin,
     tool_name,
 )
+from .output_schema import is_strict
 
 _MARK = {"type": "ephemeral"}
 _MARK_MEMBER = b',"cache_control":{"type":"ephemeral"}}'
@@ -50,6 +50,7 @@ class MessagesWriter:
         self._dialect = dialect
         self._provider = provider
         self.replays = True
+        self.asks_for_schema = True
         self._marks = dialect.cache != "none" or dialect.name == "compatible"
 
     def head(self, request: ModelRequest) -> bytes:
@@ -159,7 +160,7 @@ class MessagesWriter:
         wanted = request.settings.thinking
         if wanted is not None and thinking is not None and thinking["type"] == "adaptive":
             config["effort"] = effort(wanted)
-        schema = request.output_schema
+        schema = request.output_schema if self.asks_for_schema else None
         if schema is not None and version is not None and version >= (4, 5) and is_strict(schema):
             config["format"] = {"type": "json_schema", "schema": schema}
         return config or None

@@ -27,12 +27,12 @@ from .encoding import (
     call_id,
     effort,
     fields,
-    is_strict,
     json_bytes,
     same_origin,
     to_json,
     tool_name,
 )
+from .output_schema import is_strict
 
 _REASONS = re.compile(r"^(o\d|gpt-[5-9](?!.*chat)|gpt-oss|codex)")
 
@@ -42,6 +42,7 @@ class ResponsesWriter:
         self._dialect = dialect
         self._provider = provider
         self.replays = True
+        self.asks_for_schema = True
         self._cache_key = cache_key
 
     def head(self, request: ModelRequest) -> bytes:
@@ -93,8 +94,8 @@ class ResponsesWriter:
         if dialect.encrypted_reasoning and (settings.thinking is not None or _REASONS.match(request.model)):
             # Models that do not reason refuse to be asked for it.
             parts.append(fields(include=["reasoning.encrypted_content"]))
-        if request.output_schema is not None and dialect.schema != "none":
-            schema = request.output_schema
+        schema = request.output_schema if self.asks_for_schema and dialect.schema != "none" else None
+        if schema is not None and (dialect.schema_with_tools or not request.tools):
             named = {"type": "json_schema", "name": "output", "schema": schema, "strict": is_strict(schema)}
             parts.append(fields(text={"format": named}))
         if dialect.cache == "key":

@@ -14,12 +14,13 @@ import pytest
 import trio
 
 from runtime.app import LiveRun, Resumption, open_run
-from runtime.definitions import Caps, Definition, Permissions
+from runtime.definitions import Caps, Definition, OutputRules, Permissions
 from runtime.events import Event, ToolFinished
 from runtime.journal import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.journal.state import RunState
 from runtime.limits.limits import Limits
+from runtime.messages import JsonObject
 from runtime.model import Provider
 from runtime.outline import RunOptions
 from runtime.providers.script import read_script
@@ -49,6 +50,8 @@ class Stage:
     allow: tuple[str, ...] = ()
     yes: bool = False
     headless: bool = False
+    output_schema: JsonObject | None = None
+    trusted: bool = False
 
     def agent(
         self,
@@ -59,6 +62,7 @@ class Stage:
         permissions: Permissions | None = None,
         loops: Any = None,
         max_output_tokens: int | None = None,
+        output: OutputRules | None = None,
         **caps: Any,
     ) -> None:
         self.agents[name] = Definition(
@@ -72,6 +76,7 @@ class Stage:
             permissions=permissions or Permissions(),
             loops=loops or {},
             max_output_tokens=max_output_tokens,
+            output=output,
         )
 
     def tool(self, **settings: Any) -> Callable[[Callable[..., Any]], Tool]:
@@ -97,6 +102,7 @@ class Stage:
             allow=self.allow,
             yes=self.yes,
             headless=self.headless,
+            output_schema=self.output_schema,
         )
         ready = staged(
             options,
@@ -105,6 +111,7 @@ class Stage:
             providers={"scripted/s": self.model},
             tools=self.tools.values(),
         )
+        ready = attrs.evolve(ready, trusted=self.trusted)
         async with open_run(ready, self.journal, "t1", resumption=resumption) as live:
             live.run.chance = random.Random(0)
             yield live

@@ -1,0 +1,1 @@
+"""What an agent's last answer must be: rules, how an answer is held against them, and what becomes of a bad one."""
