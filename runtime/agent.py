@@ -179,6 +179,8 @@ class Agent(Actor[Assignment, Report]):
     async def _loop(self) -> Report | Stop:
         if (refused := await self.user_hooks.start()) is not None:
             return self._report("failed", detail=refused)
+        if self.run.settings.compacts:
+            return self._report("completed", await self.compactor.by_hand("you"))
         while True:
             if self.standing.stop is not None and not self.history.conversation.open_calls:
                 return self.standing.stop
@@ -395,7 +397,7 @@ class Agent(Actor[Assignment, Report]):
     def follow(self, earlier: Continuation) -> None:
         """Begin with what the root of an earlier run has heard and said."""
         self.earlier = earlier
-        self.history.restore(earlier.history, ())
+        self.history.restore(earlier.history, (), earlier.measured)
         self.turn = earlier.turn
         recall_skills(self, earlier.carried)
 
@@ -429,14 +431,20 @@ class Agent(Actor[Assignment, Report]):
             self.run.append(Warned(actor=self.path, text=text))
         self.answers.warn_of_check()
         announce(self)
-        self.history.add(UserMessage(assignment.task))
+        if not self.run.settings.compacts:
+            self.history.add(UserMessage(assignment.task))
         for name in self.stale_skills:
             self.history.note(STALE_SKILL.format(name=name), "skill")
 
     def _inherited(self) -> dict[str, Any]:
         if (earlier := self.earlier) is None:
             return {}
-        return {"history": messages_to_json(earlier.history), "turn": earlier.turn, "results": earlier.results}
+        return {
+            "history": messages_to_json(earlier.history),
+            "turn": earlier.turn,
+            "results": earlier.results,
+            "measured": earlier.measured,
+        }
 
     def dismiss(self) -> None:
         """End an actor that was cut off before its task ran; nothing happens to one that has ended by itself."""

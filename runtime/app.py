@@ -371,7 +371,8 @@ async def open_run(
     try:
         async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
-            nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
+            task = "" if options.compacts else options.task
+            nursery.start_soon(live.work, ready.root.name, task, limits, report)
             yield live
             await live.report()
     finally:

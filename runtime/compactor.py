@@ -22,22 +22,28 @@ from .context.summary import (
     fixed_size,
     note,
     question,
+    records,
+    skill_note,
     split,
     transcript,
     with_words_cut,
     within,
 )
 from .context.window import Window, window_in
+from .errors import UsageError
+from .events import CompactionRequested, ContextCompacted
 from .known import OFFLINE
 from .limits.budget import MIN_OUTPUT, Ask
 from .limits.estimate import byte_length, tokens_of_bytes
 from .messages import Message, ToolResult, size_of
 from .model import ModelRequest, ProviderError
+from .skills.active import REOFFER_CHARS
 from .stop import Stop
 from .turn import Aside, call_model
 
 if TYPE_CHECKING:
     from .agent import Agent
+    from .journal.state import ActorState
 
 NOTE_OVERHEAD = 900
 """Bytes of a summary's frame: what it is, where the full record is."""
@@ -48,7 +54,8 @@ SUMMARISED = "summarised"
 class Compactor:
     """Keeps an actor's history inside `window`, None where nobody knows the model's. It belongs to the actor's task.
 
-    `number` counts compactions and `summaries` those with a summary, over all processes of the run.
+    `number` counts compactions and `summaries` those with a summary, over all processes of the run. `wanted_by` is who
+    has asked for one that has not been tried yet.
     """
 
     def __init__(self, me: Agent, window: int | None) -> None:
@@ -56,6 +63,22 @@ class Compactor:
         self.window = Window(window) if window else None
         self.number = 0
         self.summaries = 0
+        self.wanted_by = ""
+
+    def restore(self, state: ActorState) -> None:
+        """Take over what an earlier process had counted and learned."""
+        self.number, self.summaries, self.wanted_by = state.compactions, state.summaries, state.compact
+        known = self.window.size if self.window is not None else state.window
+        if state.window and known and state.model == self._me.model.full_name:
+            self.window = Window(min(known, state.window))
+
+    def ask_for(self, by: str) -> None:
+        """Compact before the next request because a person wants it. Raises UsageError where there will be none."""
+        me = self._me
+        if me.standing.too_late:
+            raise UsageError(f"too late: {me.path} {me.standing.too_late}")
+        me.run.append(CompactionRequested(actor=me.path, by=by))
+        self.wanted_by = by
 
     # --- sizes -------------------------------------------------------------------------------------------------------
 
@@ -79,6 +102,8 @@ class Compactor:
 
         A cancelled call leaves the history as it was, or compacted and on record.
         """
+        if self.wanted_by:
+            await self.by_hand(self.wanted_by)
         window = self.window
         if window is None:
             return None
@@ -118,12 +143,16 @@ class Compactor:
         target = min(self.window.target, used // 2)
         return await self._compact(used, target, "the provider refused the prompt as too long")
 
-    async def by_hand(self) -> str:
-        """Compact because a person asked for it; what came of it, in words."""
-        used = self.used()
-        if not await self._compact(used, used // 2, "asked for", least=1):
+    async def by_hand(self, by: str) -> str:
+        """Compact because a person asked for it; what came of it, in words. A cancelled call leaves it asked for."""
+        me, used = self._me, self.used()
+        done = await self._compact(used, used // 2, f"asked for by {by}", least=1, by=by)
+        if not done:
+            me.run.append(ContextCompacted(actor=me.path, before=used, after=used, why=f"asked for by {by}", by=by))
+        self.wanted_by = ""
+        if not done:
             return f"nothing to compact: about {used:,} tokens"
-        return f"compacted: about {used:,} tokens before, {self._me.history.gauge.likely():,} after"
+        return f"compacted: about {used:,} tokens before, {self.used():,} after"
 
     def _stop(self, used: int) -> Stop:
         assert self.window is not None
@@ -132,7 +161,9 @@ class Compactor:
 
     # --- compaction --------------------------------------------------------------------------------------------------
 
-    async def _compact(self, used: int, target: int, why: str, *, least: int | None = None, asks: bool = True) -> bool:
+    async def _compact(
+        self, used: int, target: int, why: str, *, least: int | None = None, asks: bool = True, by: str = ""
+    ) -> bool:
         """Bring the history down to `target` tokens, or as near as it goes; False, and nothing done, for too little."""
         me = self._me
         before = me.history.conversation.messages
@@ -156,10 +187,18 @@ class Compactor:
         messages = unmeasured(messages)
         if size(before) - size(messages) < least_bytes:
             return False
-        self.number += 1
+        await me.user_hooks.compacting(why)
         names = {handle: await self._keep(handle, text) for handle, text in kept.items()}
+        self.number += 1
         me.history.compact(
-            messages, steps, why, self.number, {handle: name for handle, name in names.items() if name}, used
+            messages,
+            steps,
+            why,
+            number=self.number,
+            kept={handle: name for handle, name in names.items() if name},
+            used=used,
+            by=by,
+            window=self.window.size if self.window is not None else None,
         )
         self.summaries += any(step.startswith(SUMMARISED) for step in steps)
         me.alerts.tell("compaction")
@@ -198,6 +237,7 @@ class Compactor:
         me = self._me
         words = sum(byte_length(message.text) for message in parts.first[1:])
         limit = int((self.window.size if self.window is not None else me.history.bytes / rate) // 8 * rate)
+        skills = skill_note(me.skills.reoffer(parts.shows, chars=min(REOFFER_CHARS, limit)))
         first, kept = parts.first, dict[str, str]()
         place = f"a{me.number}k{self.number + 1}"
         if words > limit:
@@ -210,9 +250,9 @@ class Compactor:
         reads = me.toolbox.get(READER) is not None
         if reads:
             kept[place] = transcript(parts.gone)
-        known = [f"a{me.number}k{number}" for number in range(1, self.number + 2)] if reads else []
+        known = [*records(me.run.results.handles, me.number), place] if reads else []
         summary = note(within(text, room), writer=writer, handles=known, todo=me.memory.notes)
-        return (*first, summary, *parts.rest), said, kept
+        return (*first, *skills, summary, *parts.rest), said, kept
 
     async def _summary(self, parts: Split, cap: int) -> tuple[str, str]:
         """What a model makes of it, or why there is none."""

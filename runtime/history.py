@@ -73,9 +73,12 @@ class History:
         messages: Sequence[Message],
         steps: Sequence[str],
         why: str,
+        *,
         number: int,
         kept: Mapping[str, str],
         used: int,
+        by: str,
+        window: int | None,
     ) -> None:
         """Go on with a smaller history, on record as a whole. `used` are the tokens of the next request as it was.
 
@@ -94,6 +97,8 @@ class History:
                 why=why,
                 number=number,
                 results=kept,
+                by=by,
+                window=window,
             )
         )
         self.conversation, self.gauge, self.bytes = conversation, gauge, after

@@ -51,8 +51,8 @@ class RunSettings:
 
     `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
     own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
-    `confirm_unknown` asks a human what became of calls that may have taken effect.
-    `output_schema` is what the root's answer must fit, whatever its file says.
+    `confirm_unknown` asks a human what became of calls that may have taken effect. `output_schema` is what the root's
+    answer must fit, whatever its file says.
     """
 
     model: str

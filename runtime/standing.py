@@ -67,7 +67,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         done = {result.call_id: result for result in last.results}
         seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
     agent.history.restore(history, state.steers.values(), state.measured)
-    agent.compactor.number, agent.compactor.summaries = state.compactions, state.summaries
+    agent.compactor.restore(state)
     agent.turn = state.turn
     standing.said = state.last_text
     standing.rejected = state.rejected

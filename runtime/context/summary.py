@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
 from runtime.limits.estimate import byte_length
-from runtime.messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResults, UserMessage, size_of
+from runtime.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolResult,
+    ToolResults,
+    UserMessage,
+    size_of,
+)
 
 from .excerpt import shorten
 from .squeeze import level_of
 
 HEAD = "Summary of what came before this point; the context was getting full."
-SKILL = "Skill in use: "
+SKILLS = "Skills in use:\n\n"
 USE_SKILL = "use_skill"
 HEADINGS = ("Goal", "Decisions", "Facts, each with its source", "Files touched", "Open questions", "Tried and failed")
 PROMPT = f"""\
@@ -31,40 +41,52 @@ it is not tried again."""
 
 @attrs.frozen
 class Split:
-    """A history parted at a cut: `first` stays word for word, `gone` is summarised, `rest` is not touched."""
+    """A history parted at a cut: `first` stays word for word, `gone` is summarised, `rest` is not touched.
+
+    `shows` are the skills whose text is in what stays.
+    """
 
     first: tuple[UserMessage, ...]
     gone: tuple[Message, ...]
     rest: tuple[Message, ...]
+    shows: frozenset[str] = frozenset()
 
 
 def split(messages: Sequence[Message], cut: int) -> Split:
-    """Part a history: the first task, a person's words and skills in use stay."""
+    """Part a history: the first task and a person's words stay. Skills that were shown again are left out."""
     first: list[UserMessage] = []
-    skills: dict[str, UserMessage] = {}
     gone: list[Message] = []
-    calls: dict[str, ToolCall] = {}
     for at, message in enumerate(messages[:cut]):
         match message:
-            case UserMessage(text=text, kind="note") if text.startswith(SKILL):
-                name = text.removeprefix(SKILL).split("\n", 1)[0]
-                skills.pop(name, None)
-                skills[name] = message
             case UserMessage(kind=kind) if at == 0 or kind != "note":
                 first.append(message)
-            case AssistantMessage():
-                calls |= {call.id: call for call in message.calls if call.name == USE_SKILL}
+            case UserMessage(text=text) if text.startswith(SKILLS):
+                pass
+            case _:
                 gone.append(message)
+    rest = tuple(messages[cut:])
+    return Split(tuple(first), tuple(gone), rest, frozenset(_skills_in(rest)))
+
+
+def _skills_in(messages: Iterable[Message]) -> Iterator[str]:
+    """The names under which skills were loaded in these messages."""
+    names: dict[str, str] = {}
+    for message in messages:
+        match message:
+            case AssistantMessage(parts=parts):
+                calls = (part for part in parts if isinstance(part, ToolCall) and part.name == USE_SKILL)
+                names |= {call.id: str((call.arguments or {}).get("name", "")) for call in calls}
             case ToolResults(results=results):
-                for result in results:
-                    if result.call_id in calls and not result.is_error:
-                        name = str((calls[result.call_id].arguments or {}).get("name", ""))
-                        skills.pop(name, None)
-                        skills[name] = UserMessage(f"{SKILL}{name}\n\n{result.content}", "note")
-                gone.append(message)
+                yield from (
+                    names[result.call_id] for result in results if result.call_id in names and result.kind == "ok"
+                )
             case UserMessage():
-                gone.append(message)
-    return Split((*first, *skills.values()), tuple(gone), tuple(messages[cut:]))
+                pass
+
+
+def skill_note(text: str) -> tuple[UserMessage, ...]:
+    """The message that shows skills again whose text is gone, if there are any."""
+    return (UserMessage(f"{SKILLS}{text}", "note"),) if text else ()
 
 
 def with_words_cut(
@@ -80,7 +102,7 @@ def with_words_cut(
     most = max(level, 400)
     for number, message in enumerate(first[1:], 1):
         text = message.text
-        if byte_length(text) <= most or text.startswith(SKILL):
+        if byte_length(text) <= most:
             done.append(message)
             continue
         place = f"{handle}u{number}"
@@ -109,6 +131,13 @@ def note(
             older = f"; older records: {first}" if first == last else f"; older records: {first} to {last}"
         parts.append(f'{newest}{older}. read_result(handle="*", find="WORDS") finds words in all that was left out.')
     return UserMessage("\n\n".join(parts), "note")
+
+
+def records(handles: Iterable[str], actor: int) -> list[str]:
+    """Those handles that stand for a full record of this actor's, the oldest first."""
+    begin = f"a{actor}k"
+    found = {int(handle[len(begin) :]): handle for handle in handles if re.fullmatch(rf"{begin}\d+", handle)}
+    return [found[number] for number in sorted(found)]
 
 
 def is_summary(message: Message) -> bool:
@@ -140,7 +169,13 @@ def _entries(messages: Iterable[Message]) -> Iterator[str]:
             case ToolResults(results=results):
                 for result in results:
                     how = "" if result.kind == "ok" else f", {result.kind}"
-                    yield f"[result of {result.call_id} {result.name}{how}]\n{result.content}"
+                    yield f"[result of {result.call_id} {result.name}{how}]\n{_told(result)}"
+
+
+def _told(result: ToolResult) -> str:
+    return (
+        "(the skill's text; the agent keeps it)" if result.name == USE_SKILL and not result.is_error else result.content
+    )
 
 
 def _arguments(call: ToolCall) -> str:
@@ -180,7 +215,7 @@ def digest(split: Split, most: int) -> str:
                 for result in results:
                     asked = calls.get(result.call_id)
                     what = f"{result.name} {_line(_arguments(asked), 80)}" if asked is not None else result.name
-                    entry = f"- {_line(result.content, 160)} [{what}; {result.call_id}]"
+                    entry = f"- {_line(_told(result), 160)} [{what}; {result.call_id}]"
                     (failed if result.is_error else facts).append(entry)
     task = split.first[0].text if split.first else ""
     sections = (

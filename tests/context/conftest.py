@@ -15,6 +15,7 @@ import trio
 from runtime.app import LiveRun, Resumption, open_run
 from runtime.definitions import Caps, Definition
 from runtime.events import ContextCompacted, Event
+from runtime.hooks.settings import Hook
 from runtime.journal import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.journal.state import RunState
@@ -89,6 +90,7 @@ class Small:
     price: Price | None = None
     agent_loops: Any = "off"
     task: str = "the first task"
+    hooks: list[Hook] = attrs.Factory(list[Hook])
     caps: Caps = Caps(max_steps=2000)
 
     def tool(self, **settings: Any) -> Callable[[Callable[..., Any]], Tool]:
@@ -123,6 +125,7 @@ class Small:
             price=self.price,
             window=self.window,
             tools=self.tools.values(),
+            hooks=self.hooks,
         )
         async with open_run(ready, self.journal, "t1", resumption=resumption) as live:
             live.run.chance = random.Random(0)
