@@ -1,4 +1,4 @@
-"""A run that has everything a page shows: children side by side, a loop, an approval, a long turn; for tests and pictures."""
+"""A run with everything a page shows, for tests and pictures: parallel children, a loop, an approval, a long turn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ HOSTILE = "<img src=x onerror=\"window.owned='yes'\"><script>window.owned='yes'<
 
 FILES = {
     "README.md": "# Splitter\n\nWords are separated by blanks.\nEvery retry waits twice as long as the one before.\n",
-    "src/parse.py": "def words(s: str) -> list[str]:\n    return s.split()\n\n\ndef lines(s: str) -> list[str]:\n    return s.splitlines()\n",
-    "docs/limits.md": "# Limits\n\nA run has at most ninety steps.\n\nEach child has its own, and the parent's above it.\n",
+    "src/parse.py": "def words(s: str) -> list[str]:\n    return s.split()\n",
+    "docs/limits.md": "# Limits\n\nA run has at most ninety steps.\n\nEach child has its own beside them.\n",
     "docs/build.log": "".join(f"step {number}: ok\n" for number in range(1, 40)),
 }
 
