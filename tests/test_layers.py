@@ -44,6 +44,7 @@ PURE = [
     "runtime/policy/decision.py",
     "runtime/policy/grants.py",
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/policy/shell/*.py"))),
+    "runtime/providers/pieces.py",
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",

@@ -18,9 +18,7 @@ _BLOCKS = _names(
     " td th h1 h2 h3 h4 h5 h6 hr br figure figcaption details summary address"
 )
 _INLINE = _names("a b strong i em u s del code kbd samp q sub sup span abbr cite mark small time var")
-_LEFT_OUT = _names(
-    "script style title nav menu button select textarea template svg math iframe object noscript dialog"
-)
+_LEFT_OUT = _names("script style title nav menu button select textarea template svg math iframe object noscript dialog")
 _ATTRIBUTES = {"*": {"hidden", "style"}, "a": {"href"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"}}
 _VOID = _names("br hr img input meta link area base col embed source track wbr param")
 # Their ends are left out on good pages too; a browser's parser closes them.

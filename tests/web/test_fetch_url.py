@@ -124,7 +124,9 @@ async def test_broken_markup_takes_no_time(body: str) -> None:
 @pytest.mark.parametrize("within", ["<div>" * 3, "<div>" * 200, "<div>" * 2_000])
 def test_what_is_hidden_or_no_text_stays_out_of_pages_of_any_depth(within: str) -> None:
     """Scripts, menus and buttons are left out, whether the page became Markdown or bare lines."""
-    page = f"<html><title>T</title><script>var no = '<p>';</script>{within}<nav>no</nav><p>one &lt;1&gt;<form><p>two<button>no"
+    page = (
+        f"<title>T</title><script>var no = '<p>';</script>{within}<nav>no</nav><p>one &lt;1&gt;<form><p>two<button>no"
+    )
     found = readable_text(page.encode(), "text/html")
     assert found is not None
     assert [line for line in found.text.split("\n") if line] == ["one <1>", "two"]
