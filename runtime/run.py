@@ -20,9 +20,11 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .holds import Holds
 from .hooks.settings import Hook
 from .instructions import Instructions
 from .journal.interface import Journal
+from .journal.overview import Vitals
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
 from .messages import JsonObject
@@ -90,6 +92,7 @@ class Run:
     sandbox: Sandbox = attrs.field(init=False)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    holds: Holds = attrs.Factory(Holds)
     veil: Veil = attrs.Factory(Veil)
     shelf: Shelf = Shelf()
     trusted: bool = False
@@ -116,6 +119,7 @@ class Run:
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)
+        self.stream.vitals = self.vitals
 
     def append(self, event: Event) -> None:
         """Record an event. Raises JournalError once a commit has failed."""
@@ -155,6 +159,11 @@ class Run:
             self.append(RunWaiting(on=pending))
         if self.settings.headless:
             self.suspend()
+
+    def vitals(self) -> dict[str, Vitals]:
+        """What the record does not tell of the live actors."""
+        clocks, ledger = self.deadlines, self.gate.ledger
+        return {path: Vitals(clocks.elapsed(path), not clocks.idle(path), ledger.short_of(path)) for path in self.live}
 
     def suspend(self) -> None:
         """End this process's part of the run and leave it as it stands, to be resumed."""

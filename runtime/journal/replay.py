@@ -59,7 +59,7 @@ from runtime.events import (
 from runtime.messages import Message, ToolResults, UserMessage
 from runtime.record import message_of, messages_from_json, reply_of, result_of, usage_from_json
 
-from .state import ActorState, ActorStatus, Alert, CallState, PastCall, PastNote, PastStep, RunState
+from .state import ActorState, ActorStatus, Alert, CallState, Held, PastCall, PastNote, PastStep, RunState
 
 KEPT_ALERTS = 100
 STARTING = "start_"
@@ -158,7 +158,7 @@ def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -
 
 
 def _held(state: RunState, event: ActorHeld | ActorContinued, record: Record) -> None:
-    held = isinstance(event, ActorHeld)
+    held = Held(event.by, record.at) if isinstance(event, ActorHeld) else None
     actor = state.actors.get(event.actor)
     if actor is not None:
         actor.held = held
@@ -311,7 +311,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.report = event.report
     actor.status = cast("ActorStatus", event.report.get("status", "failed"))
     actor.request = None
-    actor.held = False
+    actor.held = None
     actor.judged = True
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
@@ -321,6 +321,8 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
 def _model_requested(state: RunState, actor: ActorState, event: ModelRequested, record: Record) -> None:
     actor.request = event
     actor.elapsed = max(actor.elapsed, event.elapsed)
+    if event.purpose != "summary":
+        actor.context_tokens = event.estimate
     state.waiting = False
 
 
@@ -339,6 +341,8 @@ def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, re
         actor.last_text = event.text
     if event.purpose == "summary":
         return
+    if not event.usage.get("estimated"):
+        actor.context_tokens = event.usage.get("input", 0) + event.usage.get("output", 0)
     actor.hooked = [hook for hook in actor.hooked if hook.event in ("run_start", "actor_start")]
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)

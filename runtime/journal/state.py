@@ -33,6 +33,14 @@ Phase: TypeAlias = Literal["running", "waiting", "held", "ended"]
 Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 
 
+@attrs.frozen
+class Held:
+    """Who holds an actor, or a run, and since when."""
+
+    by: str
+    since: float
+
+
 @attrs.define
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
@@ -95,7 +103,7 @@ class ActorState:
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
     run again before the next reply, `sent_back`: how often a hook has refused its end. `rejected`:
-    answers that did not hold and went back.
+    answers that did not hold and went back. `context_tokens`: the size of its newest request, or of what follows it.
     """
 
     path: str
@@ -111,7 +119,7 @@ class ActorState:
     definition: str
     started_at: float
     status: ActorStatus = "running"
-    held: bool = False
+    held: Held | None = None
     history: list[Message] = attrs.Factory(list[Message])
     past: list[PastStep | PastNote] = attrs.Factory(list[PastStep | PastNote])
     calls: dict[str, CallState] = attrs.Factory(dict[str, CallState])
@@ -125,6 +133,7 @@ class ActorState:
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
     elapsed: float = 0.0
+    context_tokens: int | None = None
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
@@ -198,7 +207,7 @@ class RunState:
     server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
-    held: bool = False
+    held: Held | None = None
     resumed: int = 0
     cancel: CancelRequested | None = None
     by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])
