@@ -50,7 +50,7 @@ def overview(state: RunState, vitals: Mapping[str, Vitals] | None = None) -> Jso
         "held": _held(state.held),
         "actors": [
             {
-                **actor_overview(actor),
+                **actor_overview(actor, held=bool(state.held or actor.held)),
                 "waits_for": waits_for(state, actor, alive.get(actor.path)),
                 "total": _total(sums[actor.path]),
                 "budgets": list(budgets(state, actor, sums, seconds)),
@@ -71,8 +71,8 @@ def overview(state: RunState, vitals: Mapping[str, Vitals] | None = None) -> Jso
     }
 
 
-def actor_overview(actor: ActorState) -> JsonObject:
-    """One actor by itself: who, how far, and what it does now."""
+def actor_overview(actor: ActorState, *, held: bool) -> JsonObject:
+    """One actor by itself: who, how far, and what it does now; `held` says whether it may not take its next step."""
     return {
         "path": actor.path,
         "agent": actor.agent,
@@ -83,7 +83,7 @@ def actor_overview(actor: ActorState) -> JsonObject:
         "task": actor.task,
         "model": actor.model,
         "status": actor.status,
-        "doing": doing(actor),
+        "doing": doing(actor, held=held),
         "started_at": actor.started_at,
         "last_at": actor.last_at,
         "limits": actor.limits,
@@ -111,15 +111,18 @@ def actor_overview(actor: ActorState) -> JsonObject:
     }
 
 
-def doing(actor: ActorState) -> str:
-    """One word for what an actor does: thinking, calling, held, idle, or its status when it has ended."""
+def doing(actor: ActorState, *, held: bool = False) -> str:
+    """One word for what an actor does: thinking, calling, held, idle, or its status when it has ended.
+
+    `held`: the whole run is, or it itself.
+    """
     if actor.status != "running":
         return actor.status
     if actor.request is not None:
         return "thinking"
-    if actor.missing:
-        return "calling"
-    return "held" if actor.held else "idle"
+    if held and actor.between_steps:
+        return "held"
+    return "calling" if actor.missing else "idle"
 
 
 def waits_for(state: RunState, actor: ActorState, vitals: Vitals | None = None) -> list[JsonObject]:
@@ -128,14 +131,13 @@ def waits_for(state: RunState, actor: ActorState, vitals: Vitals | None = None) 
         return []
     if actor.request is not None:
         return [{"kind": "model", "id": actor.request.model}]
-    found = [_call_waits(state, actor, call) for call in actor.open_calls]
-    if not found:
-        if vitals is not None and vitals.short_of:
-            found.append({"kind": "budget", "id": vitals.short_of})
-        if held := actor.held or state.held:
-            found.append({"kind": "hold", "id": held.by})
-        found += [{"kind": "child", "id": child} for child in actor.children if _works(state, child)]
-    return found
+    if (held := actor.held or state.held) and actor.between_steps:
+        return [{"kind": "hold", "id": held.by}]
+    if vitals is not None and vitals.short_of:
+        return [{"kind": "budget", "id": vitals.short_of}]
+    if calls := actor.open_calls:
+        return [_call_waits(state, actor, call) for call in calls]
+    return [{"kind": "child", "id": child} for child in actor.children if state.actors[child].status == "running"]
 
 
 def _call_waits(state: RunState, actor: ActorState, call: CallState) -> JsonObject:
@@ -147,10 +149,6 @@ def _call_waits(state: RunState, actor: ActorState, call: CallState) -> JsonObje
     if child is not None and child.status == "running" and not child.background:
         return {"kind": "child", "id": child.path}
     return {"kind": "tool", "id": call.call_id}
-
-
-def _works(state: RunState, path: str) -> bool:
-    return state.actors[path].status == "running"
 
 
 def context(actor: ActorState) -> JsonObject:

@@ -168,6 +168,11 @@ class ActorState:
         return tuple(call for call in self.calls.values() if call.finished is None)
 
     @property
+    def between_steps(self) -> bool:
+        """Whether nothing of its next step has begun: no request is out, and of the calls none was even looked at."""
+        return self.request is None and not any(call.verdict or call.started for call in self.calls.values())
+
+    @property
     def unclear_calls(self) -> tuple[CallState, ...]:
         """Calls that were started and have no result: they may or may not have taken effect."""
         return tuple(call for call in self.open_calls if call.started)
