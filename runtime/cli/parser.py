@@ -31,9 +31,9 @@ Try first
 
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN
 Steer      approve | deny | answer RUN ID   say RUN "TEXT"   hold | continue | limits RUN
-Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
+Look       runs   show RUN   tail RUN --follow   dash   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   memory   check [PATH...]   init   trust   doctor   debug FAMILY
 Serve      serve-mcp   acp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
@@ -244,6 +244,19 @@ def _skills(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
 
 
+def _memory(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco memory [list ["WORDS"] | show ID… | add "TEXT" | edit ID ["TEXT"] | forget ID… | …] [FLAGS]'
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), show, add, edit, forget")
+    parser.add_argument("--user", action="store_true", help="facts about you, not about the workspace")
+    parser.add_argument("--all", action="store_true", help="those of every workspace too")
+    parser.add_argument("--limit", metavar="N", type=int, help="with list: the first N")
+    parser.add_argument(
+        "--run", metavar="RUN", help="with forget: all that this run has noted; without --yes a preview"
+    )
+    parser.add_argument("--yes", action="store_true", help="with forget --run: do it")
+    _workspace(parser)
+
+
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
@@ -276,6 +289,11 @@ def _serve_mcp(parser: argparse.ArgumentParser) -> None:
     limit_flags(parser.add_argument_group("limits of each run"))
     parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="allow what the rule names")
     parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
+
+
+def _dash(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1 (default: any that is free)")
+    parser.add_argument("--open", action="store_true", help="open it in your browser")
 
 
 def _acp(parser: argparse.ArgumentParser) -> None:
@@ -398,12 +416,24 @@ COMMANDS: dict[str, Spec] = {
         'elenco skills\nelenco skills note code-review "Look at the migrations first"\n'
         "elenco skills note code-review --drop 1",
     ),
+    "memory": (
+        _memory,
+        "What is remembered from run to run: search it, put it right, forget it.",
+        'elenco memory\nelenco memory list "deploy key"\nelenco memory add "Release notes are in German" --user\n'
+        'elenco memory edit 12\nelenco memory edit 12 "Tests need Python 3.12"\nelenco memory forget 12 15\n'
+        "elenco memory forget --run k7f2 --yes",
+    ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
     "mcp": (
         _mcp,
         "List the MCP servers that are named here, look at their tools, call one by hand.",
         'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
+    ),
+    "dash": (
+        _dash,
+        "Watch and steer all runs of this machine in a browser.",
+        "elenco dash --open\nelenco dash --port 8900",
     ),
     "serve-mcp": (
         _serve_mcp,
