@@ -48,7 +48,8 @@ def _no_limits() -> Limits:
 class RunOptions:
     """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
 
-    `output_schema` is a JSON Schema for the answer of the run's first agent.
+    `output_schema` is a JSON Schema for the answer of the run's first agent. A run that `compacts` makes the
+    conversation it continues smaller, and does nothing else: its task enters nothing.
     """
 
     agent: str = "coordinator"
@@ -62,6 +63,7 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    compacts: bool = False
     output_schema: JsonObject | None = None
     sandbox: Sandbox | None = None
     network: Network | None = None
@@ -78,6 +80,7 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "compacts": self.compacts,
             "output_schema": self.output_schema,
             "sandbox": self.sandbox,
             "network": self.network,
@@ -107,6 +110,7 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            compacts=bool(kept.get("compacts")),
             output_schema=kept.get("output_schema"),
             sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
             network=kept.get("network") if trusted or kept.get("network") == "none" else None,

@@ -14,7 +14,7 @@ from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged
 from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
-from .watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Continue, Deny, Hold, Say, Status
+from .watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, Status
 from .watch.recorded import check_expected
 
 
@@ -70,6 +70,11 @@ class Steering:
             return await self._done(actor=agent.path)
         finally:
             agent.cancel(_by(command))
+
+    async def compact(self, command: Compact) -> JsonObject:
+        agent = await self._agent(command.actor)
+        agent.compactor.ask_for(_by(command))
+        return await self._done(actor=agent.path)
 
     async def hold(self, command: Hold) -> JsonObject:
         run = self.live.run
@@ -136,7 +141,7 @@ class Steering:
                 raise UsageError(f"cost_budget cannot be kept: no price is known for {each.model.full_name}")
 
 
-def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | ChangeLimits) -> str:
+def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits) -> str:
     return command.by or "you"
 
 
@@ -148,6 +153,7 @@ _ACTIONS: Mapping[type[Command], _Action] = {
     Answer: Steering.answer,
     Say: Steering.say,
     Cancel: Steering.cancel,
+    Compact: Steering.compact,
     Hold: Steering.hold,
     Continue: Steering.go_on,
     ChangeLimits: Steering.change_limits,

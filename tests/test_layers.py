@@ -28,7 +28,11 @@ PURE = [
     *(f"runtime/foreign/{name}.py" for name in ("names", "rules", "taking", "claude", "opencode", "models")),
     "runtime/definitions.py",
     "runtime/prices.py",
-    "runtime/context/prompt.py",
+    *(
+        f"runtime/context/{name}.py"
+        for name in ("prompt", "window", "compaction", "summary", "excerpt", "squeeze", "joined", "filling")
+    ),
+    "runtime/cli/context_page.py",
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",

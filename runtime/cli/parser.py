@@ -179,6 +179,7 @@ def _runs(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--format", choices=("text", "md", "json", "jsonl"), default="text")
+    parser.add_argument("--context", action="store_true", help="what fills the window of each agent's model, by part")
 
 
 def _tail(parser: argparse.ArgumentParser) -> None:
@@ -198,6 +199,11 @@ def _limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--actor", metavar="PATH", help="whose limits (default: the root agent's)")
     limit_flags(parser.add_argument_group("limits: N sets, +N raises; without any, show what is used of what"))
     parser.add_argument("--json", action="store_true", help="what is used of what, as JSON")
+
+
+def _one_actor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="which one (default: the root agent)")
 
 
 def _decision(parser: argparse.ArgumentParser) -> None:
@@ -382,7 +388,11 @@ COMMANDS: dict[str, Spec] = {
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
     "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),
-    "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
+    "show": (
+        _show,
+        "Show a run: answer, actors, what each did and spent.",
+        "elenco show k7f2 --format md\nelenco show k7f2 --context",
+    ),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
     "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
@@ -403,6 +413,11 @@ COMMANDS: dict[str, Spec] = {
         "Show what a run has used of its limits, or change them while it works.",
         "elenco limits k7f2\nelenco limits k7f2 --max-steps +20 --timeout 1200\n"
         "elenco limits k7f2 --actor coordinator/researcher-1 --token-budget +50000",
+    ),
+    "compact": (
+        _one_actor,
+        "Make an agent's conversation smaller before its next request, full window or not.",
+        "elenco compact k7f2\nelenco compact k7f2 --actor coordinator/writer-1",
     ),
     "cancel": (
         _of_actor,
@@ -487,7 +502,7 @@ COMMANDS: dict[str, Spec] = {
 }
 
 
-STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "cancel"})
+STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "compact", "cancel"})
 
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:

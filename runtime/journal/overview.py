@@ -153,7 +153,9 @@ def _call_waits(state: RunState, actor: ActorState, call: CallState) -> JsonObje
 
 def context(actor: ActorState) -> JsonObject:
     """How full the model's window is, as far as it is known."""
-    return {"tokens": actor.context_tokens, "window": None, "percent": None}
+    tokens, window = actor.context, actor.window
+    percent = round(100 * tokens / window) if tokens and window else None
+    return {"tokens": tokens or None, "window": window, "percent": percent, "compactions": actor.compactions}
 
 
 def _clock(actor: ActorState, vitals: Vitals | None) -> JsonObject:

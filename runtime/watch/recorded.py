@@ -14,6 +14,7 @@ from runtime.events import (
     ActorHeld,
     ApprovalDecided,
     CancelRequested,
+    CompactionRequested,
     Event,
     LimitsChanged,
     QuestionAnswered,
@@ -22,7 +23,7 @@ from runtime.events import (
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import Limits, changed
 
-from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Continue, Deny, Hold, Say
+from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say
 
 
 def events_for(state: RunState, command: Command, run: str, new_id: Callable[[], str]) -> list[Event]:
@@ -46,6 +47,8 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
             if (cancel := actor.cancel) is not None:
                 raise UsageError(f"{actor.path} is cancelled already, by {cancel.by or 'somebody'}")
             return [CancelRequested(actor=actor.path, by=command.by)]
+        case Compact():
+            return [CompactionRequested(actor=_running(state, command.actor, run).path, by=command.by or "you")]
         case ChangeLimits():
             actor = _running(state, command.actor, run)
             now = Limits.from_json(actor.limits)
