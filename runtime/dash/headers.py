@@ -17,13 +17,13 @@ _KEY = re.compile(r"[A-Za-z_\"'][^#]*?:(\s|$)")
 def with_tools(text: str, names: Sequence[str]) -> str:
     """The text of an agent file with exactly these tools. Raises UsageError where that cannot be done in place."""
     changed = _with_key(text, "tools", f"[{', '.join(map(_written, names))}]")
-    return _checked(changed, "tools", tuple(names))
+    return _checked(text, changed, "tools", tuple(names))
 
 
 def with_model(text: str, name: str) -> str:
     """The same with this model, "" for none of its own. Raises UsageError where that cannot be done in place."""
     changed = _with_key(text, "model", _written(name) if name else None)
-    return _checked(changed, "model", name or None)
+    return _checked(text, changed, "model", name or None)
 
 
 def _with_key(text: str, key: str, value: str | None) -> str:
@@ -60,12 +60,22 @@ def _written(name: str) -> str:
     return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else json.dumps(name, ensure_ascii=False)
 
 
-def _checked(text: str, key: str, wanted: object) -> str:
-    """The text, if it now says what it should; what was wrong with it before may still be."""
+def _checked(before: str, text: str, key: str, wanted: object) -> str:
+    """The text, if it now says what it should; a file that was faulty before may be so still."""
     try:
         found: object = getattr(read(text, "agent"), key)
     except DefinitionError:
-        return text
-    if found != wanted:
-        raise UsageError(f"'{key}' cannot be set in this file by a click: change it in the text")
-    return text
+        if not _readable(before):
+            return text
+    else:
+        if found == wanted:
+            return text
+    raise UsageError(f"'{key}' cannot be set in this file by a click: change it in the text")
+
+
+def _readable(text: str) -> bool:
+    try:
+        read(text, "agent")
+    except DefinitionError:
+        return False
+    return True

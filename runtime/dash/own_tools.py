@@ -71,14 +71,14 @@ def faults_of(code: str) -> list[Fault]:
 
 @attrs.define(eq=False)
 class _Written:
-    """A text, and the boxes its tools run in, made with the first question."""
+    """A text, and the boxes its tools run in, made with the first question of each run."""
 
     code: str
     boxes: Sandbox | None = None
 
     def walls(self, sandbox: Sandbox, *, writes: bool) -> Confined:
         """Boxes over the same workspace that always have walls, no network, and Python in them."""
-        if self.boxes is None:
+        if self.boxes is None or self.boxes.reaper is not sandbox.reaper:
             folders = [str(_RUNTIME), *(os.path.dirname(path) for path in _attrs())]
             python = os.path.realpath(sys.base_prefix)
             if python != "/usr" and not python.startswith("/usr/"):
@@ -269,7 +269,7 @@ def _ignore(text: str) -> None:
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:
-    found: list[Any] = value if isinstance(value, list) else []
+    found: list[Any] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
     return [each for each in found if isinstance(each, dict)]
 
 

@@ -176,7 +176,7 @@ def _edited(body: JsonObject) -> JsonObject:
     text = text_of(body, "text")
     if "tools" in body:
         given: Any = body["tools"]
-        names: list[Any] = given if isinstance(given, list) else [None]
+        names: list[Any] = given if isinstance(given, list) else [None]  # pyright: ignore[reportUnknownVariableType]
         if not all(isinstance(name, str) for name in names):
             raise UsageError("tools is a list of names")
         return {"text": with_tools(text, names)}

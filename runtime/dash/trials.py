@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import attrs
 
 from runtime.cast import find
-from runtime.errors import ElencoError, UsageError
+from runtime.errors import DefinitionError, ElencoError, Fault, UsageError
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.read import RunReader
 from runtime.journal.replay import fold
@@ -34,7 +35,7 @@ from runtime.trust import counting
 from runtime.wire import WIRES
 
 from .draft import AGENT_FILE, CODE_FILE, EXCHANGES, definition_of
-from .own_tools import MOST_CODE
+from .own_tools import MOST_CODE, faults_of
 
 PLACE = "playground"
 """In the state folder: one folder for each run that was started here, private to the user."""
@@ -127,7 +128,12 @@ class Trials:
     _turn: threading.Lock = attrs.Factory(threading.Lock)
 
     def start(self, order: Order) -> JsonObject:
-        """Start a run: `{"run": id}`, or what keeps it from beginning: `{"error", "faults"?, "walls"?}`."""
+        """Start a run: `{"run": id}`, or what keeps it from beginning: `{"error", "faults"?, "walls"?}`.
+
+        Raises DefinitionError, UsageError.
+        """
+        if wrong := [*_faults(order)]:
+            raise DefinitionError(wrong)
         added = {key_place(order): order.key} if order.key else {}
         with self._turn:
             if len(self._living) >= MOST_AT_ONCE:
@@ -223,6 +229,13 @@ class Trials:
             with contextlib.suppress(OSError):
                 if (place / RUN).read_text(encoding="utf-8") not in self._living:
                     shutil.rmtree(place, ignore_errors=True)
+
+
+def _faults(order: Order) -> Iterator[Fault]:
+    """What is told without starting a process. Raises DefinitionError for a faulty draft."""
+    definition_of(order.text, AGENT_FILE)
+    if order.code.strip():
+        yield from (fault for fault in faults_of(order.code) if not fault.warning)
 
 
 def _begun(process: subprocess.Popen[bytes], order: JsonObject) -> tuple[str, str]:
