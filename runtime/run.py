@@ -25,6 +25,8 @@ from .instructions import Instructions
 from .journal.interface import Journal
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
+from .memory.facts import Facts
+from .memory.store import FactStore, memory_file
 from .messages import JsonObject
 from .models import Models
 from .policy.decision import Ceiling
@@ -72,7 +74,8 @@ class Run:
     """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
 
     `taken_up` are the paths of those among them that work again. `shelf` holds the skills there are; `trusted` says
-    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in.
+    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in,
+    `facts` the memory there; both are None where nothing is kept on disk.
     """
 
     id: str
@@ -109,6 +112,7 @@ class Run:
     results: ResultStore = attrs.field(init=False)
     approvals: Approvals = attrs.field(init=False)
     questions: Questions = attrs.field(init=False)
+    facts: Facts | None = attrs.field(init=False, default=None)
     waiting: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -116,6 +120,8 @@ class Run:
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)
+        if self.state is not None:
+            self.facts = Facts(FactStore(memory_file(self.state)), self.workspace.root, self.id, self.veil.text)
 
     def append(self, event: Event) -> None:
         """Record an event. Raises JournalError once a commit has failed."""

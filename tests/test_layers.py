@@ -29,6 +29,7 @@ PURE = [
     "runtime/definitions.py",
     "runtime/prices.py",
     "runtime/context/prompt.py",
+    *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",
     "runtime/output/schema.py",

@@ -32,7 +32,7 @@ Try first
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
 Look       runs   show RUN   tail RUN --follow   dash   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
-Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
+Cast       agents   skills   models   tools   mcp   memory   check [PATH...]   init   trust   doctor   debug FAMILY
 Serve      serve-mcp   acp
 
 Model      --model anthropic/NAME | openai/NAME | openrouter/NAME | ollama/NAME | offline/extract
@@ -236,6 +236,19 @@ def _skills(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
 
 
+def _memory(parser: argparse.ArgumentParser) -> None:
+    parser.usage = 'elenco memory [list ["WORDS"] | show ID… | add "TEXT" | edit ID ["TEXT"] | forget ID… | …] [FLAGS]'
+    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), show, add, edit, forget")
+    parser.add_argument("--user", action="store_true", help="facts about you, not about the workspace")
+    parser.add_argument("--all", action="store_true", help="those of every workspace too")
+    parser.add_argument("--limit", metavar="N", type=int, help="with list: the first N")
+    parser.add_argument(
+        "--run", metavar="RUN", help="with forget: all that this run has noted; without --yes a preview"
+    )
+    parser.add_argument("--yes", action="store_true", help="with forget --run: do it")
+    _workspace(parser)
+
+
 def _models(parser: argparse.ArgumentParser) -> None:
     _workspace(parser)
     parser.add_argument("--check", action="store_true", help="one tiny call to each provider with a key")
@@ -384,6 +397,13 @@ COMMANDS: dict[str, Spec] = {
         "List the skills that can be found, or keep a lesson for one.",
         'elenco skills\nelenco skills note code-review "Look at the migrations first"\n'
         "elenco skills note code-review --drop 1",
+    ),
+    "memory": (
+        _memory,
+        "What is remembered from run to run: search it, put it right, forget it.",
+        'elenco memory\nelenco memory list "deploy key"\nelenco memory add "Release notes are in German" --user\n'
+        'elenco memory edit 12\nelenco memory edit 12 "Tests need Python 3.12"\nelenco memory forget 12 15\n'
+        "elenco memory forget --run k7f2 --yes",
     ),
     "models": (_models, "List providers, whether a key is set, models with window and prices.", "elenco models"),
     "tools": (_tools, "List the tools, or what one agent really gets.", "elenco tools --agent researcher"),
