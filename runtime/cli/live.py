@@ -157,7 +157,7 @@ async def _viewed(
                 _announced(ready, folder, journal, shown, screen, resumption),
                 serve(live.stream, Steering(live), folder),
             ):
-                nursery.start_soon(_on_signals, live)
+                await nursery.start(_on_signals, live)
                 if shown.json:
                     await viewers.start(json_lines, live)
                 if watcher.detail != "none":
@@ -260,9 +260,10 @@ def _write_answer(path: Path, text: str) -> str:
     return ""
 
 
-async def _on_signals(live: LiveRun) -> None:
+async def _on_signals(live: LiveRun, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """The first signal cancels the run cleanly, the second ends the process at once."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        task_status.started()
         count = 0
         async for number in signals:
             count += 1

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import httpx
 import pytest
@@ -196,7 +196,7 @@ ANSWER = {
 class _Model(BaseHTTPRequestHandler):
     """Answers every request with the key it was sent, once it may."""
 
-    seen: list[str]
+    seen: ClassVar[list[str]]
     may_answer: threading.Event
 
     def do_POST(self) -> None:
@@ -217,7 +217,7 @@ class _Model(BaseHTTPRequestHandler):
 @pytest.fixture
 def model() -> Iterator[tuple[str, type[_Model]]]:
     class Handler(_Model):
-        seen = []
+        seen: ClassVar[list[str]] = []
         may_answer = threading.Event()
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -277,10 +277,10 @@ def test_a_run_of_the_playground_ends_with_its_dashboard(place: Place, model: tu
     process.kill()
     process.communicate()
     kept: list[dict[str, Any]] = []
-    for _ in range(400):
+    for _ in range(60):
         if (kept := events(place, begun.json()["run"]))[-1]["type"] == "run.finished":
             break
-        time.sleep(0.05)
+        time.sleep(0.1)
     assert "cancelled" == kept[-1]["report"]["status"]
 
 
