@@ -11,6 +11,7 @@ from .events import CancelRequested, LimitsChanged
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
 from .resume import let_all_go_on
+from .switching import switch_model
 from .watch.commands import (
     Answer,
     Approve,
@@ -21,6 +22,7 @@ from .watch.commands import (
     Deny,
     Hold,
     Say,
+    SetModel,
     Status,
 )
 
@@ -72,6 +74,11 @@ class Steering:
                 if command.actor is None:
                     let_all_go_on(run, command.by or "you")
                 await run.journal.barrier()
+            case SetModel():
+                agent = self._agent(command.actor) if command.actor is not None else None
+                changed = switch_model(run, command.model, agent, command.by or "you")
+                await run.journal.barrier()
+                return {"model": command.model, "actors": changed}
             case ChangeLimits():
                 return await self._change_limits(command)
             case Status():

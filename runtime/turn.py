@@ -26,6 +26,7 @@ from .model import Delta, ModelRequest, ProviderError, Reply
 from .providers.retry import GiveUp, Retry, decide
 from .record import calls_to_json, parts_to_json, usage_to_json
 from .stop import Stop
+from .switching import take_model
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -55,6 +56,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
     run = me.run
     attempt = 0
     while True:
+        take_model(me)
         request = me.request(purpose, attempt)
         grant = await run.gate.reserve(me.path, me.ask(request, purpose))
         if isinstance(grant, Refused):

@@ -1,4 +1,4 @@
-"""`elenco chat`: a conversation in lines; every line is a run that continues the one before."""
+"""`elenco chat`: a conversation, on the whole screen or in lines; every prompt is a run that continues the one before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 import attrs
 
 from runtime.errors import ElencoError
+from runtime.journal import index
 from runtime.journal.folder import RunFolder, State, open_state
+from runtime.journal.lock import is_owned
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
@@ -19,13 +21,35 @@ from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
 from .server_prompts import filled_in, is_prompt
 from .streams import as_text
+from .which import find
 
 PROMPT = "you> "
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Talk until the input ends; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
+    """Talk until the human leaves; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
     state = open_state(arguments.state)
+    if arguments.host:
+        from runtime.chat.host import run as host
+
+        return host(arguments, state, _options(arguments, None, headless=False))
+    if not (arguments.plain or arguments.no_input or arguments.json) and sys.stdin.isatty() and sys.stdout.isatty():
+        return _screen(arguments, state)
+    return _lines(arguments, state)
+
+
+def _screen(arguments: argparse.Namespace, state: State) -> int:
+    folder = find(state, arguments.resume) if arguments.resume else None
+    live = folder is not None and is_owned(folder.lock)
+    earlier = look_up(state, arguments.resume, headless=False) if folder is not None and not live else None
+    options = _options(arguments, earlier, headless=False)
+    outline(options)  # A slip is told before the screen is taken.
+    from runtime.chat.screen import show
+
+    return show(arguments, state, options, folder)
+
+
+def _lines(arguments: argparse.Namespace, state: State) -> int:
     headless = arguments.no_input or not sys.stdin.isatty()
     earlier = look_up(state, arguments.resume, headless=headless) if arguments.resume else None
     options = _options(arguments, earlier, headless)
@@ -42,6 +66,15 @@ def run(arguments: argparse.Namespace) -> int:
     if chat.last is not None:
         print(f"go on: elenco chat --plain --resume {chat.last.id}", file=sys.stderr)
     return code
+
+
+def carry_name(state: State, before: str, run: str) -> None:
+    """A conversation's name goes from its last turn's run to the next one's. Where that fails, a warning says so."""
+    row = index.row(state, before)
+    if row is not None and row.name:
+        with contextlib.suppress(ElencoError):
+            index.rename(state, before, "")
+            index.rename(state, run, row.name)
 
 
 @attrs.define

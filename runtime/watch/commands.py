@@ -73,6 +73,16 @@ class ChangeLimits:
 
 
 @attrs.frozen(kw_only=True)
+class SetModel:
+    """Go on with another model from the next request on: an actor, or the root and all whose files name none."""
+
+    op: ClassVar[str] = "set_model"
+    model: str
+    actor: str | None = None
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Hold:
     """Let an actor, or the whole run, stop before its next step."""
 
@@ -97,7 +107,7 @@ class Status:
     op: ClassVar[str] = "status"
 
 
-Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Status
+Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | SetModel | Hold | Continue | Status
 
 
 class Commands(Protocol):
@@ -113,7 +123,7 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Status)
+    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, SetModel, Hold, Continue, Status)
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
