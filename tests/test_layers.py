@@ -44,6 +44,7 @@ PURE = [
     "runtime/policy/decision.py",
     "runtime/policy/grants.py",
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/policy/shell/*.py"))),
+    *(f"runtime/dash/{name}.py" for name in ("admission", "row_lines")),
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",

@@ -30,7 +30,7 @@ Try first
   elenco runs                                      what ran, how it ended, what to type next
 
 Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
-Look       runs   show RUN   tail RUN --follow   rename RUN NAME   delete RUN
+Look       runs   show RUN   tail RUN --follow   dash   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
 Cast       agents   skills   models   tools   mcp   check [PATH...]   init   trust   doctor   debug FAMILY
 Serve      serve-mcp   acp
@@ -272,6 +272,11 @@ def _serve_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
 
 
+def _dash(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1 (default: any that is free)")
+    parser.add_argument("--open", action="store_true", help="open it in your browser")
+
+
 def _acp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--model", metavar="PROVIDER/MODEL")
@@ -390,6 +395,11 @@ COMMANDS: dict[str, Spec] = {
         _mcp,
         "List the MCP servers that are named here, look at their tools, call one by hand.",
         'elenco mcp\nelenco mcp tools time\nelenco mcp call time get_current_time \'{"timezone": "Europe/Lisbon"}\'',
+    ),
+    "dash": (
+        _dash,
+        "Watch and steer all runs of this machine in a browser.",
+        "elenco dash --open\nelenco dash --port 8900",
     ),
     "serve-mcp": (
         _serve_mcp,

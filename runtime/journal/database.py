@@ -152,11 +152,15 @@ class Database:
 
     def records(self, from_seq: int, limit: int) -> list[Record]:
         """Up to `limit` records from `from_seq` on. Raises JournalError for damage, a gap among it."""
-        rows = self._all("SELECT * FROM events WHERE seq >= ? ORDER BY seq LIMIT ?", max(from_seq, 1), limit)
+        return [self.record(row) for row in self.rows(from_seq, limit)]
+
+    def rows(self, from_seq: int, limit: int) -> list[Row]:
+        """The same as they are kept, for `record`. Raises JournalError for a gap."""
+        rows: list[Row] = self._all("SELECT * FROM events WHERE seq >= ? ORDER BY seq LIMIT ?", max(from_seq, 1), limit)
         for expected, row in enumerate(rows, max(from_seq, 1)):
             if row[0] != expected:
                 raise damaged(self._path, f"event {expected} is missing")
-        return [self.record(row) for row in rows]
+        return rows
 
     def milestones(self) -> list[Record]:
         """The events that tell the state of a run, oldest first."""

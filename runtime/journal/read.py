@@ -21,6 +21,7 @@ from .index import RunRow
 from .lock import is_owned
 from .looking import cannot_share, look_alone
 from .replay import fold
+from .rows import Row
 from .state import RunState
 
 RunStatus: TypeAlias = Literal[
@@ -59,9 +60,18 @@ class RunReader:
 
     def page(self, from_seq: int, limit: int = PAGE) -> list[Record]:
         """Up to `limit` records from `from_seq` on."""
+        return [self.record(row) for row in self.rows(from_seq, limit)]
+
+    def rows(self, from_seq: int, limit: int = PAGE) -> list[Row]:
+        """The same as they are kept, for who can use them so; `record` makes records of them."""
         if self._database is None and self.folder.journal.exists():
             self._database = _opened(self.folder)
-        return self._database.records(from_seq, limit) if self._database is not None else []
+        return self._database.rows(from_seq, limit) if self._database is not None else []
+
+    def record(self, row: Row) -> Record:
+        """The record of a row that this reader gave."""
+        assert self._database is not None
+        return self._database.record(row)
 
     def records(self, from_seq: int = 1) -> Iterator[Record]:
         """All records from `from_seq` on, as of now."""

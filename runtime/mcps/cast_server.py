@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import trio
 
+from runtime.asgi import App, Receive, Scope, Send, serve
 from runtime.definitions import Definition
 from runtime.errors import ElencoError, first_of
 from runtime.events import ActorFinished, ActorStarted, Event, ModelFinished, ToolStarted
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     Context: TypeAlias = ServerRequestContext[Any, Any]
-
-Scope: TypeAlias = dict[str, Any]
-Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
-Receive: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
@@ -215,26 +211,15 @@ async def serve_http(server: Server[Any], port: int, token: str, told: Callable[
     A page in a browser is refused by its origin, a name that leads here by its host. With a `token`, every request has
     to bring it. Raises OSError where the port is taken.
     """
-    from hypercorn.config import Config
-    from hypercorn.trio import serve  # pyright: ignore[reportUnknownVariableType]
-
     quieten()
     app: Any = server.streamable_http_app(host=LOOPBACK, streamable_http_path=PATH)
-    config = Config()
-    config.bind = [f"{LOOPBACK}:{port}"]
-    config.accesslog = config.errorlog = None
-    config.include_server_header = False
-    guarded = _guarded(app, token)
-
-    async def listen(*, task_status: trio.TaskStatus[list[str]]) -> None:
-        await serve(guarded, config, task_status=task_status)  # pyright: ignore[reportUnknownMemberType]
-
-    async with trio.open_nursery() as nursery:
-        (bound,) = await nursery.start(listen)
-        told(f"{bound}{PATH}")
+    listeners = await trio.open_tcp_listeners(port, host=LOOPBACK)
+    bound: int = listeners[0].socket.getsockname()[1]
+    told(f"http://{LOOPBACK}:{bound}{PATH}")
+    await serve(_guarded(app, token), listeners)
 
 
-def _guarded(app: App, token: str) -> Any:
+def _guarded(app: App, token: str) -> App:
     """The application for those who bring the token."""
     if not token:
         return app

@@ -1,0 +1,155 @@
+// How the pages talk with their server: the token, JSON requests, and a run's stream that survives dropped connections.
+
+const PLACE = "elenco.token";
+
+let token = localStorage.getItem(PLACE) ?? "";
+
+/** Take the token out of the fragment `#t=TOKEN`, so that neither the address bar nor the history keeps it. */
+export function takeToken() {
+  const found = /^#t=([\w-]+)(?:&(\/.*))?$/.exec(location.hash);
+  if (!found) return;
+  setToken(found[1]);
+  history.replaceState(null, "", `#${found[2] ?? "/runs"}`);
+}
+
+export function setToken(text) {
+  token = text;
+  localStorage.setItem(PLACE, text);
+}
+
+/** An answer that is no success; `status` is 0 where no server answered. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function ask(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { ...options, headers: { ...options.headers, authorization: `Bearer ${token}` } });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "the dashboard's server does not answer; is `elenco dash` still running?");
+  }
+  if (answer.ok) return answer;
+  const body = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, body.error ?? `the server answered ${answer.status}`);
+}
+
+/** GET a path and return its JSON. Throws Refused. */
+export async function get(path, signal) {
+  return (await ask(path, { signal })).json();
+}
+
+/** POST JSON and return the JSON of the answer. Throws Refused. */
+export async function post(path, body) {
+  const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  return (await ask(path, options)).json();
+}
+
+/** A file the server makes, saved under `name`. */
+export async function download(path, name) {
+  const url = URL.createObjectURL(await (await ask(path)).blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Cut server-sent events out of pieces of text; `emit(name, lines)` gets one whole event each. */
+export function splitter(emit) {
+  let rest = "";
+  return (text) => {
+    const blocks = (rest + text).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      let name = "message";
+      const lines = [];
+      for (const line of block.split("\n")) {
+        if (line.startsWith("data: ")) lines.push(line.slice(6));
+        else if (line.startsWith("event: ")) name = line.slice(7);
+      }
+      if (lines.length) emit(name, lines);
+    }
+  };
+}
+
+const SLOWEST = 5000;
+const HIDDEN = 10_000; // a page nobody looks at gives its connection back: a browser has six for each server
+
+/**
+ * Follow a run: `on.events(records)` gets every kept event once and in order, live ones between them; `on.reached(where)`
+ * tells that all there was has come, and whether more comes live; `on.state(text)` says how the connection is.
+ * Returns a function that ends it.
+ */
+export function follow(run, on) {
+  let next = 1;
+  let ended = false;
+  let abort = new AbortController();
+  let wake = () => {};
+  let hiding = 0;
+
+  const take = (name, lines) => {
+    const found = lines.map((line) => JSON.parse(line));
+    if (name === "reached") return on.reached(found[0]);
+    if (name === "broken") throw new Refused(409, found[0].error);
+    const fresh = found.filter((event) => {
+      if (event.seq === undefined) return true;
+      if (event.seq < next) return false;
+      next = event.seq + 1;
+      return true;
+    });
+    if (fresh.length) on.events(fresh);
+  };
+
+  const once = async () => {
+    const path = `/api/runs/${encodeURIComponent(run)}/events?from=${next}`;
+    const answer = await ask(path, { signal: abort.signal });
+    on.state("");
+    const feed = splitter(take);
+    const decoder = new TextDecoder();
+    const reader = answer.body.getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      feed(decoder.decode(value, { stream: true }));
+    }
+  };
+
+  const pause = (ms) => new Promise((resolve) => { wake = resolve; setTimeout(resolve, ms); });
+
+  const hidden = () => {
+    clearTimeout(hiding);
+    if (document.hidden) hiding = setTimeout(() => abort.abort(), HIDDEN);
+    else wake();
+  };
+  document.addEventListener("visibilitychange", hidden);
+
+  (async () => {
+    let wait = 200;
+    while (!ended) {
+      const before = next;
+      try {
+        await once();
+      } catch (error) {
+        if (ended) return;
+        if (error instanceof Refused && error.status >= 400 && error.status < 500) return on.state(error.message);
+        if (error.name !== "AbortError") on.state("reconnecting");
+      }
+      wait = next > before ? 200 : Math.min(wait * 2, SLOWEST);
+      if (!ended) await pause(document.hidden ? 2 ** 30 : wait);
+      abort = new AbortController();
+    }
+  })();
+
+  return () => {
+    ended = true;
+    abort.abort();
+    wake();
+    clearTimeout(hiding);
+    document.removeEventListener("visibilitychange", hidden);
+  };
+}

@@ -1,0 +1,135 @@
+"""The installed command serving its dashboard over a state folder of its own, and a browser to look at it with."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+import pytest
+
+from bench.browser import Browser, browser, installed
+from runtime.journal.folder import State
+
+_SCRIPT = Path(sys.executable).with_name("elenco")
+COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "runtime.cli"]
+
+
+@attrs.frozen
+class Place:
+    """A home, a workspace and a state folder, with the command in them."""
+
+    base: Path
+
+    @property
+    def state(self) -> State:
+        return State(self.base / "state")
+
+    @property
+    def workspace(self) -> Path:
+        return self.base / "ws"
+
+    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+        """The command, with its output to be read."""
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.base / "home"), "XDG_RUNTIME_DIR": str(self.base / "rt")}
+        return subprocess.Popen(
+            [*COMMAND, *words, "--state", str(self.state.path)],
+            env=env,
+            cwd=self.workspace,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def script(self, name: str, turns: dict[str, Any]) -> str:
+        """A scripted model's file, and the value of --model for it."""
+        (self.workspace / name).write_text(json.dumps(turns))
+        return f"scripted/{name}"
+
+    def begin(self, *words: str, **options: Any) -> tuple[str, subprocess.Popen[str]]:
+        """Start a run that goes on; its id is known once it is served."""
+        before = set(self.ids())
+        process = self.start("run", *words, **options)
+        for _ in range(1000):
+            for run in set(self.ids()) - before:
+                if self.state.run(run).control.exists() or process.poll() is not None:
+                    return run, process
+            time.sleep(0.02)
+        raise AssertionError("the run did not begin")
+
+    def ids(self) -> list[str]:
+        runs = self.state.runs
+        return [entry.name for entry in runs.iterdir() if not entry.name.startswith(".")] if runs.exists() else []
+
+
+@attrs.frozen
+class Dash:
+    """A dashboard that serves."""
+
+    port: int
+    token: str
+    process: subprocess.Popen[str]
+
+    @property
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}/#t={self.token}"
+
+    def client(self, **headers: str) -> httpx.Client:
+        """A client with the token; a header given replaces one of its own."""
+        ours = {"authorization": f"Bearer {self.token}"}
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers={**ours, **headers}, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """An empty home and state; the workspace has one file."""
+    base = tmp_path_factory.mktemp("dash")
+    for name in ("home", "rt", "state", "ws"):
+        (base / name).mkdir(mode=0o700)
+    (base / "ws" / "README.md").write_text("# Splitter\n\nWords are separated by blanks.\n")
+    return Place(base)
+
+
+@contextlib.contextmanager
+def serving(place: Place) -> Generator[Dash]:
+    process = place.start("dash")
+    assert process.stdout is not None
+    link = process.stdout.readline().strip()
+    assert link.startswith("http://127.0.0.1:"), process.communicate()
+    port, _, token = link.removeprefix("http://127.0.0.1:").partition("/#t=")
+    try:
+        yield Dash(int(port), token, process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def dash(place: Place) -> Iterator[Dash]:
+    """A dashboard over `place`."""
+    with serving(place) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of a module."""
+    if installed() is None:
+        pytest.skip("NO CHROMIUM HERE: the dashboard's pages are not tested (apt install chromium)")
+    with browser() as found:
+        yield found

@@ -1,0 +1,167 @@
+"""The dashboard's server over loopback: its walls, its answers, and its end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from typing import Any, Protocol
+
+import httpx
+import pytest
+
+
+class Dash(Protocol):
+    port: int
+    token: str
+
+    def client(self, **headers: str) -> httpx.Client: ...
+
+
+class Place(Protocol):
+    def run(self, *words: str) -> Any: ...
+    def begin(self, *words: str) -> Any: ...
+    def start(self, *words: str) -> Any: ...
+    def script(self, name: str, turns: dict[str, Any]) -> str: ...
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "evil.example"}, 421),
+        ({"authorization": ""}, 401),
+        ({"origin": "http://evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+    ],
+)
+def test_the_list_is_for_those_who_bring_the_token_from_no_other_origin(
+    dash: Dash, headers: dict[str, str], status: int
+) -> None:
+    """The list of runs is for those who bring the token from no other origin."""
+    with dash.client(**headers) as client:
+        answer = client.get("/api/runs")
+    assert status == answer.status_code
+    assert ("runs" in answer.json()) == (status == 200)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert ("nosniff", "no-referrer") == (answer.headers["x-content-type-options"], answer.headers["referrer-policy"])
+
+
+def test_the_shell_is_served_without_a_token_and_nothing_beside_it(dash: Dash) -> None:
+    """The shell is served without a token, and nothing beside it, however a path is written."""
+    with dash.client(authorization="") as client:
+        assert "importmap" in client.get("/").text
+        assert client.get("/app.js").headers["content-type"].startswith("text/javascript")
+        assert client.get("/vendor/VENDOR.md").status_code == 401
+    for path in ("/../server.py", "/%2e%2e/server.py", "/vendor/../../server.py", "//etc/passwd", "/..%2fserver.py"):
+        with socket.create_connection(("127.0.0.1", dash.port), timeout=5) as connection:
+            bearer = f"Authorization: Bearer {dash.token}"
+            head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{dash.port}\r\n{bearer}\r\nConnection: close\r\n\r\n"
+            connection.sendall(head.encode())
+            answer = b""
+            while data := connection.recv(65536):
+                answer += data
+        assert b" 404 " in answer.split(b"\r\n")[0], path
+        assert b"import" not in answer
+
+
+def test_only_json_of_our_own_page_is_taken_as_a_command(dash: Dash) -> None:
+    """Only JSON of our own page is taken as a command; what is none is told so."""
+    path = "/api/runs/k7f2/commands"
+    with dash.client() as client:
+        assert client.post(path, content="op=cancel").status_code == 415
+        assert client.post(path, json={"op": "cancel"}, headers={"origin": "http://127.0.0.1:1"}).status_code == 403
+        unknown = client.post(path, json={"op": "cancel"})
+        assert (400, "no run 'k7f2'") == (unknown.status_code, unknown.json()["error"].partition(" in ")[0])
+
+
+def test_a_finished_run_is_given_whole_and_in_order(dash: Dash, place: Place) -> None:
+    """A finished run is given whole and in order, from any event on, as the journal has it."""
+    assert place.run("run", "How are words split?").returncode == 0
+    with dash.client() as client:
+        run = client.get("/api/runs").json()["runs"][0]
+        assert ("completed", "coordinator") == (run["state"], run["agent"])
+        told = [json.loads(line) for line in place.run("tail", run["id"], "--json").stdout.splitlines()]
+        assert told == events(client, run["id"])
+        assert told[4:] == events(client, run["id"], 5)
+        assert run == client.get(f"/api/runs/{run['id']}").json()
+        late = client.post(f"/api/runs/{run['id']}/commands", json={"op": "say", "text": "hello"})
+        assert (400, True) == (late.status_code, "too late" in late.json()["error"])
+
+
+def test_a_live_run_is_told_as_it_happens_and_takes_commands(dash: Dash, place: Place) -> None:
+    """A live run is told as it happens, deltas included, and takes commands."""
+    model = place.script("slow.json", {"coordinator": [{"stall": 60, "text": "never"}]})
+    run, process = place.begin("wait", "--model", model)
+    with process, dash.client() as client:
+        with client.stream("GET", f"/api/runs/{run}/events") as answer:
+            found: list[dict[str, Any]] = []
+            for name, lines in blocks(answer):
+                if name == "reached":
+                    assert lines[0]["owned"]
+                    assert client.post(f"/api/runs/{run}/commands", json={"op": "cancel"}).status_code == 200
+                else:
+                    found += lines
+                if found and found[-1]["type"] == "run.finished":
+                    break
+    assert process.wait(10) == 130
+    kept = [event["seq"] for event in found if "seq" in event]
+    assert list(range(1, kept[-1] + 1)) == kept
+    assert "cancel.requested" in {event["type"] for event in found}
+
+
+def test_the_server_ends_at_once_though_a_stream_is_open_and_another_stalls(place: Place) -> None:
+    """The server ends at once, though a stream is open and another client does not read."""
+    assert place.run("run", "How are words split?").returncode == 0
+    run = place.run("runs").stdout.split("\n")[1].split()[0]
+    with place.start("dash", "--port", "0") as process:
+        port, _, token = process.stdout.readline().strip().removeprefix("http://127.0.0.1:").partition("/#t=")
+        head = f"GET /api/runs/{run}/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", int(port))) as stalled, socket.socket() as reading:
+            stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            stalled.sendall(head.encode())
+            reading.connect(("127.0.0.1", int(port)))
+            reading.sendall(head.encode())
+            assert b"200" in reading.recv(100)
+            process.send_signal(signal.SIGINT)
+            process.wait(5)
+        assert (0, "Ctrl-C ends it\n") == (process.returncode, process.stderr.read()[-15:])
+
+
+def test_a_port_that_is_taken_or_none_is_one_line(place: Place, dash: Dash) -> None:
+    """A port that is taken, or is none, is one clear line."""
+    taken = place.run("dash", "--port", str(dash.port))
+    assert (1, f"error: cannot listen at port {dash.port}: Address already in use; choose another: --port 0\n") == (
+        taken.returncode,
+        taken.stderr,
+    )
+    none = place.run("dash", "--port", "70000")
+    assert (2, "error: --port is a number from 0, for any that is free, to 65535\n") == (none.returncode, none.stderr)
+
+
+def blocks(answer: httpx.Response) -> Any:
+    """The server-sent events of an answer: name and decoded data lines."""
+    name, lines = "message", list[Any]()
+    for text in answer.iter_lines():
+        if text.startswith("event: "):
+            name = text[7:]
+        elif text.startswith("data: "):
+            lines.append(json.loads(text[6:]))
+        elif not text and lines:
+            yield name, lines
+            name, lines = "message", []
+
+
+def events(client: httpx.Client, run: str, start: int = 1) -> list[dict[str, Any]]:
+    """Everything a run has had so far."""
+    found: list[dict[str, Any]] = []
+    give_up = time.monotonic() + 10
+    with client.stream("GET", f"/api/runs/{run}/events?from={start}") as answer:
+        for name, lines in blocks(answer):
+            assert time.monotonic() < give_up
+            if name == "reached":
+                assert {"seq": found[-1]["seq"], "owned": False} == lines[0]
+                return found
+            found += lines
+    raise AssertionError("the stream ended")
