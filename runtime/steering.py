@@ -75,8 +75,8 @@ class Steering:
                     let_all_go_on(run, command.by or "you")
                 await run.journal.barrier()
             case SetModel():
-                agent = self._agent(command.actor) if command.actor is not None else None
-                changed = switch_model(run, command.model, agent, command.by or "you")
+                one = self._agent(command.actor) if command.actor is not None else None
+                changed = switch_model(run, command.model, one, command.by or "you")
                 await run.journal.barrier()
                 return {"model": command.model, "actors": changed}
             case ChangeLimits():

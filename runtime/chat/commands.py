@@ -1,4 +1,4 @@
-"""The slash commands of a chat: one table for the screen and the line mode, how a line is read, what completes it; pure."""
+"""The slash commands of a chat, one table for screen and line mode: how a line is read, what completes it; pure."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ OWN: tuple[Slash, ...] = (
     Slash("models", "[PROVIDER/MODEL]", "the models; or go on with another one, also within a turn"),
     Slash("status", "", "where the turn stands: actors, tokens, cost, limits"),
     Slash("thinking", "", "show or hide what the model thinks", lines=False),
-    Slash("debug", "[on|off]", "the bodies of the last request and response, keys taken out; on: record them"),
+    Slash(
+        "debug", "[on|off]", "the bodies of the last request and response, keys taken out; on: keep them", lines=False
+    ),
     Slash("mcps", "[on|off NAME]", "the MCP servers; switch one on or off"),
     Slash("tools", "", "the tools the agent really gets, under which rules"),
     Slash("budget", "[LIMIT N|+N]", "what is used of which limit; or change one, such as max_steps +20"),
-    Slash("compact", "", "make the conversation shorter, keeping what matters"),
+    Slash("compact", "", "make the conversation shorter, keeping what matters", lines=False),
     Slash("undo", "[SEQ]", "put back the files the last turn changed (up to an event)"),
     Slash("sessions", "[RUN]", "earlier conversations here; or go on with one"),
     Slash("new", "", "begin a new conversation"),
@@ -152,14 +154,14 @@ def elenco_words(given: Given, *, workspace: str, agent: str, run: str | None) -
             return ("mcp", *here)
         case "tools":
             return ("tools", *here, "--agent", agent)
-        case "undo" | "rename" | "export" if run is None:
+        case "undo" | "rename" | "export" | "status" if run is None:
             return "nothing has been said yet"
         case "undo":
             return ("undo", str(run), *(("--to", words[0]) if words else ()))
         case "rename":
             return ("rename", str(run), given.rest) if given.rest else "write /rename NAME"
-        case "export":
-            return ("show", str(run), "--format", "md")
+        case "status":
+            return ("show", str(run))
         case _:
             return None
 

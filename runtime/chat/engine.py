@@ -31,7 +31,7 @@ class Engine:
     async def start(self) -> None:
         """Begin a process; one that is there already must have ended."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "runtime.cli", *self.words),
+            *(sys.executable, "-m", "runtime.chat", *self.words),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

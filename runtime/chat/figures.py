@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from runtime.cli.advice import span
 from runtime.cli.tree import short
 from runtime.cli.visible import one_line
 from runtime.journal.state import ActorState, RunState
@@ -11,7 +12,7 @@ from runtime.limits.limits import LIMIT_NAMES, amount_text, count_text
 
 from .view import View
 
-BAR = 20
+BAR = 12
 
 
 @attrs.frozen
@@ -25,9 +26,9 @@ class Bar:
 
     def __str__(self) -> str:
         if self.share is None:
-            return f"{self.name:<15}{self.used:>9}"
+            return f"{self.name:<15}{self.used}"
         full = round(min(1.0, self.share) * BAR)
-        return f"{self.name:<15}{self.used:>9} of {self.of:<9} {'█' * full}{'░' * (BAR - full)} {self.share:.0%}"
+        return f"{self.name:<15}{'█' * full}{'░' * (BAR - full)} {self.used} of {self.of}"
 
 
 def bars(state: RunState, path: str, limits: dict[str, object], now: float) -> list[Bar]:
@@ -50,14 +51,24 @@ def bars(state: RunState, path: str, limits: dict[str, object], now: float) -> l
         if name not in used:
             continue
         spent, of = used[name], limits.get(name)
-        known = isinstance(of, int | float) and not isinstance(of, bool)
-        if not known and name in ("cost_budget", "max_tool_calls", "total_steps") and not spent:
+        bound = float(of) if isinstance(of, int | float) else None
+        if bound is None and name in ("cost_budget", "max_tool_calls", "total_steps") and not spent:
             continue
-        shown = "unknown" if spent is None else amount_text(name, spent)
-        bound = float(of) if known else None
+        shown = "unknown" if spent is None else _figure(name, spent)
         share = None if bound is None else (spent or 0.0) / bound if bound else 1.0
         found.append(Bar(name, shown, amount_text(name, bound) if bound is not None else "", share))
     return found
+
+
+def _figure(name: str, value: float) -> str:
+    """A figure without its unit, where the limit beside it has one."""
+    match name:
+        case "timeout":
+            return span(value)
+        case "cost_budget":
+            return amount_text(name, value)
+        case _:
+            return count_text(int(value))
 
 
 def _elapsed(actor: ActorState, now: float) -> float:

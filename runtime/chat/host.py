@@ -8,6 +8,7 @@ under way is left as it stands, for a resume to finish, and the process ends. On
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -39,6 +40,7 @@ from runtime.outline import RunOptions, outline
 from runtime.record import report_to_json
 from runtime.resume import check_resumable, limits_after
 from runtime.steering import Steering
+from runtime.switching import meant_for_root
 from runtime.watch.commands import Command
 from runtime.watch.control import serve
 
@@ -46,21 +48,16 @@ from .bodies import FOLDER
 from .look import surroundings
 
 
-
-
-def run(arguments: argparse.Namespace, state: State, options: RunOptions) -> int:
+def run(arguments: argparse.Namespace, state: State, options: RunOptions) -> None:
     """Serve a screen until it has gone. Nothing but our lines goes to standard output from here on."""
     out = os.dup(1)
     os.dup2(2, 1)
 
     def tell(message: JsonObject) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the screen has gone; the end of our input says so too
             os.write(out, json.dumps(message).encode() + b"\n")
-        except OSError:
-            pass  # the screen has gone; the end of our input says so too
 
     trio.run(Host(arguments, state, options, tell).serve)
-    return 0
 
 
 @attrs.define(eq=False)
@@ -182,7 +179,7 @@ class Host:
         if message.get("debug") and model.record is None:
             model = attrs.evolve(model, record=folder.path / FOLDER)
         ready = plan(attrs.evolve(self.options, task=text, model=model))
-        return _with_the_runs_model(ready) if chosen else ready
+        return meant_for_root(ready) if chosen else ready
 
     def _continuation(self, folder: RunFolder) -> Continuation | None:
         if self.earlier is None:
@@ -265,15 +262,6 @@ def _asked(message: JsonObject) -> tuple[Command, ...]:
     """What a turn begins with beside its words."""
     del message
     return ()
-
-
-def _with_the_runs_model(ready: Plan) -> Plan:
-    """A model chosen in the chat is meant for whom one talks to, also where its file names another."""
-    name = ready.root.name
-    member = ready.cast.members[name]
-    root = attrs.evolve(ready.root, model=None)
-    members = {**ready.cast.members, name: attrs.evolve(member, definition=root)}
-    return attrs.evolve(ready, root=root, cast=attrs.evolve(ready.cast, members=members))
 
 
 def _window(ready: Plan) -> int | None:

@@ -89,8 +89,11 @@ async def connected(folder: RunFolder) -> AsyncGenerator[Link]:
 
 def _record(line: bytes) -> Record:
     data: Any = json.loads(line)
-    if isinstance(data, dict) and "error" in data and "v" not in data:
-        raise ElencoError(str(cast("dict[str, Any]", data)["error"]))
+    if not isinstance(data, dict):
+        raise ElencoError("the run sent a line that is no event")
+    data = cast("dict[str, Any]", data)
+    if "error" in data and "v" not in data:
+        raise ElencoError(str(data["error"]))
     try:
         return record_from(data)
     except (ValueError, TypeError) as error:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import attrs
 
+from runtime.cli.advice import ago
+from runtime.cli.visible import one_line
 from runtime.errors import JournalError
 from runtime.events import RunStarted
 from runtime.journal.folder import State
@@ -44,6 +46,23 @@ def conversations(state: State, workspace: Path) -> list[Conversation]:
         task = first.get(run, "")
         ends.append(Conversation(info.row.id, info.row.name, info.status, task, info.row.started, turns))
     return ends
+
+
+def chain(state: State, run: str) -> list[str]:
+    """The runs a conversation is made of, oldest first. Raises JournalError."""
+    found: list[str] = []
+    at: str | None = run
+    while at is not None and at not in found and state.run(at).journal.exists():
+        found.append(at)
+        at = _continued(state, at)
+    return found[::-1]
+
+
+def session_line(each: Conversation, now: float, *, current: bool) -> str:
+    """A conversation on one line; the one under way is marked."""
+    name = f"{each.name}  " if each.name else ""
+    turns = f"{each.turns} turn{'' if each.turns == 1 else 's'}"
+    return f"{'●' if current else ' '} {each.run}  {name}{ago(each.at, now)}  {each.status}  {turns}  {one_line(each.task, 70)}"
 
 
 def _continued(state: State, run: str) -> str | None:

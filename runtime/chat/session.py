@@ -1,9 +1,11 @@
-"""A conversation as the screen has it: the runtime process, the run under way, what waits to be said; asyncio, no widgets."""
+"""A conversation as the screen has it: the runtime process, the run under way, what waits to be said. No widgets."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -13,14 +15,16 @@ from runtime.errors import ElencoError, JournalError
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
+from runtime.known import check_name
 from runtime.messages import JsonObject
-from runtime.outline import RunOptions
+from runtime.outline import RunOptions, settings_of
 from runtime.watch.client import NotRunning
 from runtime.watch.commands import Cancel, Command, SetModel
 
 from .commands import Slash
 from .engine import Engine
 from .link import connected
+from .past import chain
 from .view import Told, View
 
 BY = "you"
@@ -81,7 +85,7 @@ class Session:
         Raises JournalError.
         """
         self._anew()
-        self.turns = await asyncio.to_thread(self._chain, folder)
+        self.turns = await asyncio.to_thread(chain, self.state, folder.id)
         self.begun = True
         self.view.begin(folder.id)
         if is_owned(folder.lock):
@@ -169,9 +173,16 @@ class Session:
         self._spawn(self._ask(command, then))
 
     def set_model(self, name: str) -> None:
-        """Go on with another model: the turn under way from its next request on, the next turns from their first."""
+        """Go on with another model: the turn under way from its next request on, the next turns from their first.
+
+        Raises UsageError, DefinitionError for the settings.
+        """
+
         def chosen(_: JsonObject) -> None:
             self.chosen = self.model = name
+
+        here, user = settings_of(self.options.workspace)
+        check_name(name, self.options.model, {**user.providers, **here.providers}, os.environ, "/models")
         if self.busy:
             self.ask(SetModel(model=name, by=BY), chosen)
         else:
@@ -276,8 +287,7 @@ class Session:
 
     async def _take_up(self, folder: RunFolder) -> None:
         """Another process is done with a run: the next turn is ours."""
-        while is_owned(folder.lock):
-            await asyncio.sleep(0.05)
+        await asyncio.to_thread(_gone, folder)
         await self._read(folder)
         if self.view.state.finished is None:
             self.broken, self.left = "the process that worked on it has gone", folder.id
@@ -334,17 +344,6 @@ class Session:
         self.begun = self.busy = self.foreign = False
         self.left = ""
 
-    def _chain(self, folder: RunFolder) -> list[str]:
-        """The runs a conversation is made of, oldest first. Blocks."""
-        found: list[str] = []
-        run: str | None = folder.id
-        while run is not None and run not in found and self.state.run(run).journal.exists():
-            found.append(run)
-            with RunReader(self.state.run(run)) as reader:
-                first = reader.page(1, 1)
-            run = getattr(first[0].event, "continues", None) if first else None
-        return found[::-1]
-
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -357,6 +356,12 @@ def added(looked: Mapping[str, Any], prompts: Iterable[Slash] = ()) -> list[Slas
     commands = cast("list[dict[str, str]]", looked.get("commands", []))
     found = [Slash(each["name"], "[WORDS]", each["summary"] or "a plugin's", origin="plugin") for each in commands]
     return [*found, *prompts]
+
+
+def _gone(folder: RunFolder) -> None:
+    """Until nobody owns a run. Blocks."""
+    while is_owned(folder.lock):
+        time.sleep(0.05)
 
 
 def _records(folder: RunFolder, from_seq: int) -> list[Any]:

@@ -11,9 +11,11 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from runtime.cli.card import brief
 from runtime.cli.closing import before_answer, line
 from runtime.cli.tally import Tally
-from runtime.cli.tree import alarming_lines, changed_lines
+from runtime.cli.tree import alarming_lines, changed_lines, short
+from runtime.cli.visible import one_line
 from runtime.events import (
     ActorFinished,
     ActorStarted,
@@ -268,9 +270,7 @@ class View:
         is_root = log is self.log
         match event:
             case RunStarted():
-                if not self.log.entries and event.continues is None:
-                    self.log.add(Said(event.task))
-                elif self.log.entries:
+                if (not self.log.entries and event.continues is None) or self.log.entries:
                     self.log.add(Said(event.task))
             case ActorStarted(parent=None):
                 if not self.log.entries:
@@ -304,9 +304,12 @@ class View:
                 log.add(Called(event.call_id, event.name, event.arguments))
             case ToolStarted() | ToolFinished() | FileChanged():
                 self._call(log, event)
-            case ActorFinished() if not is_root:
-                log.add(Told(_words(changed_lines(self.state, record)), "end"))
-                self._lines(record)
+            case ActorFinished():
+                if not is_root:
+                    self._lines(record)
+            case ApprovalRequested():
+                what = one_line(f"{event.name}  {brief(event.arguments)}", 100)
+                self.log.add(Told(f"? {short(event.actor)} asks ({event.id})  {what}"))
             case ContextCompacted():
                 before, after = count_text(event.before), count_text(event.after)
                 log.add(Told(f"the conversation was made shorter: {before} to {after} tokens", "note"))
@@ -389,7 +392,3 @@ class View:
                     self.log.add(Called(part.id, part.name, part.arguments))
                 case _:
                     pass
-
-
-def _words(lines: list[str]) -> str:
-    return "\n".join(lines)

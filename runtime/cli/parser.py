@@ -140,7 +140,6 @@ def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="line by line")
     parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
     parser.add_argument("--detach", action="store_true", help="a turn under way goes on when you leave")
-    parser.add_argument("--host", action="store_true", help=argparse.SUPPRESS)
     _run_flags(parser)
 
 

@@ -38,7 +38,7 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
 
 def _words(arguments: argparse.Namespace, options: RunOptions) -> list[str]:
     """What the runtime process is started with: the same flags, on absolute places."""
-    words = ["chat", options.agent, "--host", "--workspace", str(options.workspace.resolve())]
+    words = [options.agent, "--workspace", str(options.workspace.resolve())]
     flags = {
         "--state": Path(arguments.state).absolute() if arguments.state else None,
         "--model": options.model.model,

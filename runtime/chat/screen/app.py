@@ -13,10 +13,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.theme import Theme
 from textual.widgets import Static, TextArea
 
-from runtime.chat.commands import Given, Prompt as Line, Slash, Wrong, read
+from runtime.chat.commands import Given, Slash, Wrong, read
+from runtime.chat.commands import Prompt as Line
 from runtime.chat.figures import doing, status_line
 from runtime.chat.session import BY, Session, added
 from runtime.chat.typed import Typed
@@ -30,8 +30,8 @@ from runtime.journal.folder import RunFolder, State
 from runtime.outline import RunOptions
 from runtime.watch.commands import Answer, Approve, Cancel, Deny
 
-from .paint import coloured_card
 from .pages import ActorPage
+from .paint import coloured_card
 from .prompt import Offers, Prompt
 from .side import Side
 from .slashes import Slashes
@@ -42,8 +42,9 @@ SIDE_FROM = 110
 """Columns from which the pages beside the conversation are open."""
 WELCOME = """\
 {agent} answers, with {model}, in {workspace}
-  Type a question, for example: What does this project do?
-  /help lists commands   Ctrl-B opens agents, skills, MCP, budget   Ctrl-C cancels a turn   Ctrl-Q leaves"""
+Try: What does this project do?
+/help lists the commands   Ctrl-B opens agents, skills, MCP servers and budget
+Ctrl-C cancels a turn   Ctrl-Q leaves"""
 
 CSS = """
 Screen { layout: vertical; }
@@ -51,12 +52,13 @@ Screen { layout: vertical; }
 #left { width: 1fr; }
 #transcript { height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
 #reasoning { height: 8; border-top: solid $panel; padding: 0 1; color: $text-muted; display: none; }
-#side { width: 44; border-left: solid $panel; display: none; }
+#side { width: 44; height: 1fr; border-left: solid $panel; display: none; }
 #side OptionList { border: none; background: transparent; height: 1fr; }
 #side VerticalScroll { height: 1fr; padding: 0 1; }
-#side TabPane { padding: 0; }
+#side TabbedContent, #side ContentSwitcher { height: 1fr; }
+#side TabPane { padding: 0; height: 1fr; }
 .entry { margin: 0 0 1 0; height: auto; }
-.said { margin: 1 0; }
+.said { margin: 1 0 0 0; }
 .told { margin: 0; }
 .called { margin: 0; }
 .spoke { padding: 0; margin: 1 0; }
@@ -82,7 +84,7 @@ class ChatApp(App[None]):
         Binding("ctrl+o", "unfold", "unfold tool output", priority=True),
         Binding("ctrl+b", "side", "agents, skills, MCP, budget", priority=True),
         Binding("ctrl+t", "thinking", "what the model thinks", priority=True),
-        Binding("escape", "back", "back to typing"),
+        Binding("escape", "typing", "back to typing"),
         Binding("pageup", "scroll(-1)", "scroll up", priority=True),
         Binding("pagedown", "scroll(1)", "scroll down", priority=True),
     ]
@@ -104,7 +106,7 @@ class ChatApp(App[None]):
         self._side_wanted: bool | None = None
         self._leaving = False
 
-    # --- panes -------------------------------------------------------------------------------------------------------
+    # --- panes --------------------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="middle"):
@@ -158,7 +160,7 @@ class ChatApp(App[None]):
                 agent=session.agent, model=session.model, workspace=one_line(str(session.looked["workspace"]), 80)
             )
             if session.model == "offline/extract":
-                text += "\n  No model is connected: it quotes your files and invents nothing. /models shows how to connect one."
+                text += "\nNo model is connected: it quotes your files and invents nothing (/models)."
             session.view.log.add(Told(text, "note"))
 
     def _paint_reasoning(self) -> None:
@@ -206,7 +208,7 @@ class ChatApp(App[None]):
             shown.display = bool(queue)
             shown.update(Content(queue))
 
-    # --- typing ------------------------------------------------------------------------------------------------------
+    # --- typing -------------------------------------------------------------------------------------------------------
 
     def more(self) -> list[Slash]:
         """The commands that plugins and servers bring."""
@@ -245,7 +247,7 @@ class ChatApp(App[None]):
         prompt = self.query_one(Prompt)
         prompt.put(f"{text}\n{prompt.text}" if prompt.text else text)
 
-    # --- questions -----------------------------------------------------------------------------------------------------
+    # --- questions ----------------------------------------------------------------------------------------------------
 
     def _decide(self, asked: ApprovalRequested | QuestionAsked, text: str) -> None:
         ask = self.session.ask
@@ -283,7 +285,7 @@ class ChatApp(App[None]):
             return
         self.session.ask(Approve(id=asked.id, arguments=arguments, by=BY))
 
-    # --- keys --------------------------------------------------------------------------------------------------------
+    # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_cancel_turn(self) -> None:
         if self.session.busy or self.session.queue:
@@ -308,7 +310,7 @@ class ChatApp(App[None]):
         panel.display = not panel.display
         self._shown_reasoning = "\0"
 
-    def action_back(self) -> None:
+    def action_typing(self) -> None:
         if self._editing:
             self._editing = ""
             self.query_one(Prompt).put("")
@@ -324,7 +326,7 @@ class ChatApp(App[None]):
     def on_side_chosen(self, event: Side.Chosen) -> None:
         self.push_screen(ActorPage(self.session.view, event.actor))
 
-    # --- leaving -----------------------------------------------------------------------------------------------------
+    # --- leaving ------------------------------------------------------------------------------------------------------
 
     def action_leave(self) -> None:
         self.leave()
@@ -352,10 +354,9 @@ class ChatApp(App[None]):
         return [f"{half}go on: elenco chat --resume {run}"]
 
     def _handle_exception(self, error: Exception) -> None:
-        """A fault of ours ends the screen; its traceback is written to a file instead, without values."""
+        """A fault of ours ends the screen; whoever has begun it tells of it."""
         self.fault = self.fault or error
-        self._return_code = 1
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
         self._close_messages_no_wait()

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from runtime.chat.view import Called, Entry, Said, Spoke, Thought, Told
 from runtime.cli.advice import span
+from runtime.cli.card import brief
 from runtime.cli.tree import call_text
 from runtime.cli.visible import one_line, visible
 
@@ -46,15 +47,20 @@ def _call(call: Called, *, full: bool) -> Content:
     mark, style = _MARKS.get(call.kind, ("✗", "$error"))
     seconds = f"   {span(call.seconds)}" if call.seconds >= 0.1 else ""
     what = f"   {call.kind}" if call.kind not in ("ok", "waiting", "running") else ""
-    parts: list[Content] = [
-        Content.assemble((f"{mark} ", style), call_text(call.name, call.arguments, 160), (seconds + what, "$text-muted"))
-    ]
+    parts: list[Content] = [Content.assemble((f"{mark} ", style), _what(call), (seconds + what, "$text-muted"))]
     for diff in call.diffs:
         parts.append(coloured_diff(diff, UNFOLDED if full else DIFF_LINES))
     text = visible(call.result or call.output).strip("\n")
     if text and not call.diffs:
         parts.append(_lines(text, full=full, tail=not call.result))
     return Content("\n").join(parts)
+
+
+def _what(call: Called) -> str:
+    """The call on one line; what it writes stands below it as a diff."""
+    arguments = call.arguments or {}
+    name = one_line(call.name, 70).replace("delegate_to_", "→ ", 1)
+    return f"{name}  {one_line(brief(arguments), 160)}".rstrip() if call.diffs else call_text(call.name, arguments, 160)
 
 
 def _folded(head: str, text: str, *, full: bool, style: str) -> Content:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static, TabbedContent, TabPane
@@ -26,7 +26,7 @@ class Tree(OptionList):
     """The live tree of actors; Enter opens one."""
 
 
-class Side(TabbedContent):
+class Side(Vertical):
     """One tab a page; `paint` brings the open one up to date."""
 
     class Chosen(Message):
@@ -37,18 +37,19 @@ class Side(TabbedContent):
             self.actor = actor
 
     def __init__(self) -> None:
-        super().__init__(id="side", initial="agents")
+        super().__init__(id="side")
         self._shown: dict[str, str] = {}
         self._paths: list[str] = []
 
     def compose(self) -> ComposeResult:
-        for name in PAGES:
-            with TabPane(_TITLES[name], id=name):
-                if name == "agents":
-                    yield Tree(id="tree", markup=False)
-                else:
-                    with VerticalScroll():
-                        yield Static("", id=f"page-{name}", markup=False)
+        with TabbedContent(initial="agents"):
+            for name in PAGES:
+                with TabPane(_TITLES[name], id=name):
+                    if name == "agents":
+                        yield Tree(id="tree", markup=False)
+                    else:
+                        with VerticalScroll():
+                            yield Static("", id=f"page-{name}", markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -56,7 +57,7 @@ class Side(TabbedContent):
             self.post_message(self.Chosen(self._paths[event.option_index]))
 
     def paint(self, view: View, looked: Mapping[str, Any], now: float) -> None:
-        match self.active:
+        match self.query_one(TabbedContent).active:
             case "agents":
                 self._tree(view, now)
             case "skills":
@@ -153,7 +154,8 @@ def _subagents(view: View, looked: Mapping[str, Any]) -> str:
         working = sum(actor.status == "running" for actor in own)
         count = f"   {working} at work, {len(own) - working} done" if own else ""
         found.append(f"{'●' if working else '○'} {one_line(each['name'], 40)}{count}")
-        found += [f"    {one_line(each['description'], 160)}", f"    {each['model'] or 'the run' + chr(39) + 's model'}"]
+        found += [
+            f"    {one_line(each['description'], 160)}",
+            f"    {each['model'] or 'the run' + chr(39) + 's model'}",
+        ]
     return "\n".join(found) or "this agent has nobody to delegate to"
-
-

@@ -8,24 +8,19 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-
-from textual.content import Content
 
 from runtime.chat.bodies import newest
 from runtime.chat.commands import Given, elenco_words, help_lines
+from runtime.chat.export import export
 from runtime.chat.figures import budget_lines
-from runtime.chat.past import Conversation, conversations
+from runtime.chat.past import conversations, session_line
 from runtime.chat.session import BY, Session
-from runtime.chat.view import Told
-from runtime.cli.advice import ago
 from runtime.cli.tree import rows
-from runtime.cli.visible import one_line, visible
+from runtime.cli.visible import one_line
 from runtime.errors import ElencoError, UsageError
-from runtime.journal.lock import is_owned
-from runtime.limits.limits import LIMIT_NAMES
-from runtime.watch.commands import ChangeLimits, Say, SetModel
+from runtime.limits.limits import LIMIT_NAMES, count_text
+from runtime.watch.commands import ChangeLimits, Say
 
 from .pages import Choice, Reading
 
@@ -53,13 +48,15 @@ class Slashes:
         """Do what was typed; what goes wrong is told."""
         session = self._session
         try:
-            words = elenco_words(
-                given, workspace=str(session.options.workspace), agent=session.agent, run=self._subject(given)
+            words = (
+                None
+                if given.slash.name == "models"
+                else elenco_words(
+                    given, workspace=str(session.options.workspace), agent=session.agent, run=self._subject(given)
+                )
             )
             if isinstance(words, str):
                 self._app.tell(words)
-            elif words is not None and given.slash.name == "export":
-                await self._export(words, given)
             elif words is not None:
                 await self._elenco(words, given)
             elif given.slash.origin == "server":
@@ -76,7 +73,7 @@ class Slashes:
             return session.turns[max(0, len(session.turns) - 1 - session.undone)]
         return session.run
 
-    # --- by way of the command line ------------------------------------------------------------------------------------
+    # --- by way of the command line -----------------------------------------------------------------------------------
 
     async def _elenco(self, words: Sequence[str], given: Given) -> None:
         session = self._session
@@ -91,23 +88,13 @@ class Slashes:
         else:
             self._app.tell(text)
 
-    async def _export(self, words: Sequence[str], given: Given) -> None:
+    async def _export(self, given: Given) -> None:
         session = self._session
-        code, text = await run_elenco(words, session, errors=False)
-        if code:
-            raise UsageError("the conversation could not be read")
-        file = Path(given.rest or f"elenco-{session.run}.md").expanduser()
-        file = file if file.is_absolute() else session.options.workspace / file
-        try:
-            with file.open("x", encoding="utf-8") as out:
-                out.write(text)
-        except FileExistsError:
-            raise UsageError(f"{file} is there already: give another name") from None
-        except OSError as error:
-            raise UsageError(f"cannot write {file}: {error.strerror}") from error
+        assert session.run is not None
+        file = await asyncio.to_thread(export, session.state, session.run, session.options.workspace, given.rest)
         self._app.tell(f"written to {file}")
 
-    # --- about what is seen --------------------------------------------------------------------------------------------
+    # --- about what is seen -------------------------------------------------------------------------------------------
 
     async def _help(self, given: Given) -> None:
         del given
@@ -139,7 +126,9 @@ class Slashes:
         del given
         session, view = self._session, self._session.view
         now = time.time()
-        found = [f"run {session.run or 'none yet'}   turns {len(session.turns)}   agent {session.agent}   model {session.model}"]
+        found = [
+            f"run {session.run or 'none yet'}   turns {len(session.turns)}   {session.agent}, with {session.model}"
+        ]
         found += [f"{row.branch}{row.mark} {row.name}  {row.doing}  {'  '.join(filter(None, row.facts))}" for row in
                   rows(view.state, now, view.told, view.speaking)]  # fmt: skip
         found += budget_lines(view, now) if view.state.root else []
@@ -159,16 +148,27 @@ class Slashes:
             case "":
                 run = next((run for run in reversed(session.turns) if newest(session.state.run(run))), None)
                 if run is None:
-                    how = "they are from the next turn on" if session.debug else "/debug on keeps them from the next turn on"
+                    how = (
+                        "they are from the next turn on"
+                        if session.debug
+                        else "/debug on keeps them from the next turn on"
+                    )
                     raise UsageError(f"no bodies are on record: {how}")
                 self._app.push_screen(Reading(f"/debug {run}", newest(session.state.run(run))))
             case _:
                 raise UsageError("write /debug, /debug on or /debug off")
 
-    # --- about the run ---------------------------------------------------------------------------------------------------
+    # --- about the run ------------------------------------------------------------------------------------------------
 
     async def _models(self, given: Given) -> None:
-        self._session.set_model(given.rest)
+        looked = cast("list[dict[str, Any]]", self._session.looked.get("models", []))
+        name = given.rest
+        if not name:
+            lines = [(each["name"], _model_line(each, current=each["name"] == self._session.model)) for each in looked]
+            title = "models that can be asked here   others: /models PROVIDER/MODEL   keys: elenco models"
+            name = await self._choose(title, lines) or ""
+        if name:
+            self._session.set_model(name)
 
     async def _budget(self, given: Given) -> None:
         view, words = self._session.view, given.words
@@ -205,7 +205,7 @@ class Slashes:
             raise UsageError("write /say TEXT")
         self._session.ask(Say(text=given.rest, by=BY))
 
-    # --- about the conversation --------------------------------------------------------------------------------------------
+    # --- about the conversation ---------------------------------------------------------------------------------------
 
     def _refuse_busy(self) -> None:
         if self._session.busy:
@@ -234,10 +234,13 @@ class Slashes:
         wanted = given.rest
         if not wanted:
             now = time.time()
-            lines = [(each.run, _line(each, now, current=each.run == session.run)) for each in found]
+            lines = [(each.run, session_line(each, now, current=each.run == session.run)) for each in found]
             if not lines:
                 raise UsageError("there is no earlier conversation here")
-            wanted = await self._choose("conversations here, newest first   Enter goes on with one, Escape goes back", lines) or ""
+            wanted = (
+                await self._choose("conversations here, newest first   Enter goes on with one, Escape goes back", lines)
+                or ""
+            )
         run = next((each.run for each in found if wanted in (each.run, each.name)), None)
         if wanted and run is None:
             raise UsageError(f"no conversation '{one_line(wanted, 40)}' here")
@@ -251,19 +254,22 @@ class Slashes:
         return await self._app.push_screen_wait(Choice(title, options))
 
 
-def _line(each: Conversation, now: float, *, current: bool) -> str:
-    mark = "●" if current else " "
-    name = f"{each.name}  " if each.name else ""
-    return f"{mark} {each.run}  {name}{ago(each.at, now)}  {each.status}  {one_line(each.task, 70)}"
+_OWN_WAY = frozenset({"models", "status"})
+"""Commands of which the screen shows more than the command line."""
 
 
-async def run_elenco(words: Sequence[str], session: Session, *, errors: bool = True) -> tuple[int, str]:
-    """The exit code and the words of another `elenco` command; with `errors` also what it says on standard error."""
+def _model_line(each: dict[str, Any], *, current: bool) -> str:
+    window = f"  {count_text(each['window'])} tokens" if each["window"] else ""
+    return f"{'●' if current else ' '} {one_line(each['name'], 60)}{window}"
+
+
+async def run_elenco(words: Sequence[str], session: Session) -> tuple[int, str]:
+    """The exit code and the words of another `elenco` command."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "runtime.cli", *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT if errors else asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.STDOUT,
         env={**os.environ, "ELENCO_STATE": str(session.state.path), "NO_COLOR": "1"},
     )
     text, _ = await process.communicate()

@@ -1,4 +1,4 @@
-"""The conversation on the screen: entries as they are, replies as Markdown, the running reply as plain text at the end."""
+"""The conversation on the screen: entries as they are, replies as Markdown, the running one as plain text below."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ class Block(Static):
 
     def __init__(self, entry: Entry, *, full: bool) -> None:
         super().__init__(painted(entry, full=full), classes=f"entry {type(entry).__name__.lower()}", markup=False)
-        self.entry = entry
-        self.full = full
+        self.entry: Entry = entry
+        self.full: bool = full
 
     def show(self, entry: Entry, *, full: bool) -> None:
         if entry != self.entry or full != self.full:
-            self.entry, self.full = entry, full
+            self.entry = entry
+            self.full = full
             self.update(painted(entry, full=full))
 
     def on_click(self) -> None:
