@@ -18,7 +18,7 @@ def blocks(text: str, longest: int = LONGEST) -> list[str]:
     fence = ""
     for line in _lines(text, longest):
         if piece and (size + len(line) > longest or (size > longest // 2 and not fence and not line.strip())):
-            found.append("".join(piece) + (f"\n{fence.strip()[0] * 3}" if fence else ""))
+            found.append("".join(piece) + (f"\n{_mark(fence)}" if fence else ""))
             piece, size = ([f"{fence}\n"], len(fence) + 1) if fence else ([], 0)
         piece.append(line)
         size += len(line)
@@ -35,6 +35,12 @@ def _lines(text: str, longest: int) -> list[str]:
     ]
 
 
+def _mark(fence: str) -> str:
+    found = _FENCE.match(fence)
+    assert found is not None
+    return found[1]
+
+
 def _after(fence: str, line: str) -> str:
     """The opening line of the code block that is open after this one, nothing outside of one."""
     found = _FENCE.match(line)
@@ -42,7 +48,5 @@ def _after(fence: str, line: str) -> str:
         return fence
     if not fence:
         return line.rstrip("\n")
-    opened = _FENCE.match(fence)
-    assert opened is not None
-    closes = found[1].startswith(opened[1]) and not line[found.end() :].strip()
+    closes = found[1].startswith(_mark(fence)) and not line[found.end() :].strip()
     return "" if closes else fence

@@ -41,7 +41,7 @@ OWN: tuple[Slash, ...] = (
     Slash("mcps", "[on|off NAME]", "the MCP servers; switch one on or off"),
     Slash("tools", "", "the tools the agent really gets, under which rules"),
     Slash("budget", "[LIMIT N|+N]", "what is used of which limit; or change one, such as max_steps +20"),
-    Slash("compact", "", "make the conversation shorter, keeping what matters", lines=False),
+    Slash("compact", "", "make the conversation shorter, keeping what matters"),
     Slash("undo", "[SEQ]", "put back the files the last turn changed (up to an event)"),
     Slash("sessions", "[RUN]", "earlier conversations here; or go on with one"),
     Slash("new", "", "begin a new conversation"),

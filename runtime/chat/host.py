@@ -15,7 +15,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 import attrs
@@ -41,7 +41,6 @@ from runtime.record import report_to_json
 from runtime.resume import check_resumable, limits_after
 from runtime.steering import Steering
 from runtime.switching import meant_for_root
-from runtime.watch.commands import Command
 from runtime.watch.control import serve
 
 from .bodies import FOLDER
@@ -125,6 +124,9 @@ class Host:
                     await self._turn(message)
                 case "finish":
                     await self._finish(str(message["run"]))
+                case "switch":
+                    mcp, no_mcp = tuple(message["mcp"]), tuple(message["no_mcp"])
+                    self.options = attrs.evolve(self.options, mcp=mcp, no_mcp=no_mcp)
                 case "use":
                     await self._use(message.get("run"), named=bool(message.get("named")))
                 case other:
@@ -159,7 +161,7 @@ class Host:
 
     async def _turn(self, message: JsonObject) -> None:
         text = str(message["text"])
-        if is_prompt(text):
+        if is_prompt(text) and not message.get("compacts"):
             text = await trio.to_thread.run_sync(filled_in, text, self.options, self.arguments)
         folder = await trio.to_thread.run_sync(create_run, self.state, random.Random())
         try:
@@ -169,7 +171,7 @@ class Host:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
         before = self.earlier.folder.id if self.earlier is not None and self.named else None
-        await self._work(ready, folder, None, continues, before, _asked(message))
+        await self._work(ready, folder, None, continues, before)
 
     def _plan(self, text: str, message: JsonObject, folder: RunFolder) -> Plan:
         chosen = message.get("model")
@@ -178,7 +180,10 @@ class Host:
             model = attrs.evolve(model, model=str(chosen))
         if message.get("debug") and model.record is None:
             model = attrs.evolve(model, record=folder.path / FOLDER)
-        ready = plan(attrs.evolve(self.options, task=text, model=model))
+        options = attrs.evolve(self.options, task=text, model=model)
+        if message.get("compacts"):
+            options = attrs.evolve(options, compacts=True, output_schema=None)
+        ready = plan(options)
         return meant_for_root(ready) if chosen else ready
 
     def _continuation(self, folder: RunFolder) -> Continuation | None:
@@ -197,7 +202,7 @@ class Host:
         resumption = Resumption(earlier.state, limits_after(earlier.state, {}))
         options = attrs.evolve(earlier.options, yes=earlier.options.yes or self.options.yes)
         ready = await trio.to_thread.run_sync(plan, options)
-        await self._work(ready, earlier.folder, resumption, None, None, ())
+        await self._work(ready, earlier.folder, resumption, None, None)
 
     async def _work(
         self,
@@ -206,9 +211,8 @@ class Host:
         resumption: Resumption | None,
         continues: Continuation | None,
         before: str | None,
-        first: Iterable[Command],
     ) -> None:
-        """Own a run until it has ended or is left; the next turn continues it. `first` is asked of it at once."""
+        """Own a run until it has ended or is left; the next turn continues it."""
         outcome = Outcome(time.time(), Watcher("none"))
         if resumption is not None:
             outcome.watcher.state = await trio.to_thread.run_sync(lambda: load(folder, histories=False))
@@ -230,7 +234,6 @@ class Host:
                         self._leave(detach=False)
                     await journal.barrier()
                     self.tell({"event": "began", "run": folder.id, "window": _window(ready)})
-                    await self._ask_first(live, first)
                     outcome.report = await live.report()
         finally:
             self.live = None
@@ -243,25 +246,12 @@ class Host:
         report = report_to_json(outcome.report) if outcome.report is not None else None
         self.tell({"event": "ended", "run": folder.id, "report": report})
 
-    async def _ask_first(self, live: LiveRun, commands: Iterable[Command]) -> None:
-        for command in commands:
-            try:
-                await Steering(live).run(command)
-            except UsageError as error:
-                self.tell({"event": "error", "op": command.op, "text": str(error), "code": error.exit_code})
-
 
 async def _line(keyboard: Keyboard) -> str | None:
     try:
         return await keyboard.line()
     except (OSError, trio.ClosedResourceError):
         return None
-
-
-def _asked(message: JsonObject) -> tuple[Command, ...]:
-    """What a turn begins with beside its words."""
-    del message
-    return ()
 
 
 def _window(ready: Plan) -> int | None:

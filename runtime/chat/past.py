@@ -61,8 +61,8 @@ def chain(state: State, run: str) -> list[str]:
 def session_line(each: Conversation, now: float, *, current: bool) -> str:
     """A conversation on one line; the one under way is marked."""
     name = f"{each.name}  " if each.name else ""
-    turns = f"{each.turns} turn{'' if each.turns == 1 else 's'}"
-    return f"{'●' if current else ' '} {each.run}  {name}{ago(each.at, now)}  {each.status}  {turns}  {one_line(each.task, 70)}"
+    mark, turns = "●" if current else " ", f"{each.turns} turn{'' if each.turns == 1 else 's'}"
+    return f"{mark} {each.run}  {name}{ago(each.at, now)}  {each.status}  {turns}  {one_line(each.task, 70)}"
 
 
 def _continued(state: State, run: str) -> str | None:

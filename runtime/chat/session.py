@@ -17,13 +17,14 @@ from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
 from runtime.known import check_name
 from runtime.messages import JsonObject
-from runtime.outline import RunOptions, settings_of
-from runtime.watch.client import NotRunning
-from runtime.watch.commands import Cancel, Command, SetModel
+from runtime.outline import RunOptions, outline, settings_of
+from runtime.watch import Disconnected, NotRunning
+from runtime.watch.commands import Cancel, Command, Compact, SetModel
+from runtime.watch.lines import record_from
+from runtime.watch.on_asyncio import connect
 
 from .commands import Slash
 from .engine import Engine
-from .link import connected
 from .past import chain
 from .view import Told, View
 
@@ -190,21 +191,35 @@ class Session:
             self.tell(f"the next turn is for {name}; the conversation stays, what a provider has cached of it does not")
 
     def compact(self) -> None:
-        """Make the conversation shorter: now, or as the next turn begins."""
-        self.tell("this runtime cannot compact yet")
+        """Make the conversation shorter: before the turn's next request, or as a turn of its own."""
+        if self.busy:
+            self.ask(Compact(by=BY), lambda _: self.tell("the conversation is made shorter before the next request"))
+        elif not self.turns:
+            self.tell("nothing has been said yet")
+        else:
+            self.busy = True
+            self.engine.send("turn", text="/compact", compacts=True, model=self.chosen or None, debug=self.debug)
 
     def switch_server(self, name: str, *, on: bool) -> None:
-        """Switch an MCP server on or off, for the turn under way and those after it."""
-        del on
-        self.tell(f"{name}: servers cannot be switched in a run yet")
+        """Switch an MCP server on or off, from the next turn on. Raises UsageError for one that is not named here."""
+        options = attrs.evolve(
+            self.options,
+            mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
+            no_mcp=(*_without(self.options.no_mcp, name), *([] if on else [name])),
+        )
+        outline(options)
+        self.options = options
+        self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
+        self.engine.send("look")
+        self.tell(f"{name} is {'on' if on else 'off'} from the next turn on")
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
     async def _ask(self, command: Command, then: Callable[[JsonObject], None] | None) -> None:
         run = self.view.run
         try:
-            async with connected(self.state.run(run)) as link:
-                answer = await link.send(command)
+            async with connect(self.state.run(run)) as client:
+                answer = await client.send(command)
         except NotRunning:
             self.tell("no turn is under way")
         except ElencoError as error:
@@ -273,11 +288,10 @@ class Session:
     async def _follow(self, folder: RunFolder) -> None:
         """Show a run until it has ended or its process is gone."""
         try:
-            async with connected(folder) as link:
-                async for batch in link.records(self.view.state.seq + 1):
-                    for record in batch:
-                        self.view.take(record)
-        except NotRunning:
+            async with connect(folder) as client, client.subscribe(self.view.state.seq + 1) as frames:
+                async for frame in frames:
+                    self.view.take(record_from(frame))
+        except (NotRunning, Disconnected):
             pass  # it has ended already, or is gone
         except ElencoError as error:
             self.tell(str(error))
@@ -356,6 +370,10 @@ def added(looked: Mapping[str, Any], prompts: Iterable[Slash] = ()) -> list[Slas
     commands = cast("list[dict[str, str]]", looked.get("commands", []))
     found = [Slash(each["name"], "[WORDS]", each["summary"] or "a plugin's", origin="plugin") for each in commands]
     return [*found, *prompts]
+
+
+def _without(names: Iterable[str], name: str) -> tuple[str, ...]:
+    return tuple(each for each in names if each != name)
 
 
 def _gone(folder: RunFolder) -> None:

@@ -23,6 +23,9 @@ from .visible import one_line
 if TYPE_CHECKING:
     from .command_chat import Chat
 
+COMPACT = "/compact"
+"""The line that makes the conversation smaller and is answered with what came of it."""
+
 
 class Commands:
     """The commands of one conversation; `more` are those that plugins bring, `over`: the human wants to leave."""
@@ -36,6 +39,8 @@ class Commands:
     def run(self, given: Given, code: int) -> int:
         """Do what was typed; the exit code of the chat so far, or of a prompt that a server has filled in."""
         chat = self.chat
+        if given.slash.name == "compact":
+            return chat.turn(COMPACT)
         if given.slash.origin == "server":
             return chat.turn(f"/{given.slash.name} {given.rest}".rstrip())
         try:

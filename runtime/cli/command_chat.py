@@ -11,13 +11,14 @@ from pathlib import Path
 import attrs
 
 from runtime.chat.commands import Given, Prompt, Wrong, read
-from runtime.errors import ElencoError
+from runtime.errors import ElencoError, UsageError
 from runtime.journal import index
 from runtime.journal.folder import RunFolder, State, open_state
 from runtime.journal.lock import is_owned
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
+from .chat_commands import COMPACT, Commands
 from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
 from .server_prompts import filled_in, is_prompt
@@ -57,7 +58,6 @@ def _lines(arguments: argparse.Namespace, state: State) -> int:
         code = chat.finish_turn(earlier)
     elif earlier is not None and earlier.answer:
         print(earlier.answer)
-    from .chat_commands import Commands
 
     commands = Commands(chat)
     while not commands.over and (line := _line(interactive=sys.stdin.isatty())) is not None:
@@ -112,6 +112,11 @@ class Chat:
         from .live import Shown, begin
 
         def work() -> tuple[int, RunFolder]:
+            if text == COMPACT and self.earlier is None:
+                raise UsageError(f"{COMPACT}: nothing has been said yet")
+            if text == COMPACT:
+                options = attrs.evolve(self.options, task=COMPACT, compacts=True, output_schema=None)
+                return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
             task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
             ready = plan(attrs.evolve(self.options, task=task))
             ready = meant_for_root(ready) if self.chosen else ready

@@ -9,12 +9,15 @@ import attrs
 
 from runtime.events import (
     SENT_BACK,
+    ActorContinued,
     ActorFinished,
+    ActorHeld,
     ActorStarted,
     ApprovalDecided,
     ApprovalRequested,
     BudgetOverrun,
     BudgetRefused,
+    ContextCompacted,
     HookFinished,
     LoopBlocked,
     LoopNudged,
@@ -81,13 +84,13 @@ def doing(state: RunState, actor: ActorState, told: Tally | None = None, speakin
     if actor.status != "running":
         how = "" if actor.status == "completed" else str((actor.report or {}).get("reason") or actor.status)
         return ": ".join(part for part in (how, done) if part)
-    if actor.held:
-        return "held"
     if actor.request is not None:
         if actor.request.purpose == "wrap_up":
             return "gives its best answer so far"
         return {"text": "writing", "arguments": "calling a tool"}.get(speaking, "thinking")
     open_calls = actor.open_calls
+    if actor.between_steps and (held := actor.held or state.held):
+        return f"held by {one_line(held.by or 'somebody', 40)}"
     asking = next((call for call in open_calls if call.approval or call.question), None)
     if asking is not None:
         return f"asks ({asking.approval or asking.question}): {call_text(asking.name, asking.arguments)}"
@@ -167,10 +170,19 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"! {name}   hook {one_line(event.hook, 70)} made it  {call_text('', event.arguments).strip()}"]
         case PrefixChanged():
             return [f"! {name}   has changed: {one_line(event.why, 160)}"]
+        case ContextCompacted(history=None):
+            return [f"  {name}   nothing to compact: {count_text(event.before)} tokens"]
+        case ContextCompacted() if event.number:
+            sizes = f"{count_text(event.before)} to {count_text(event.after)} tokens"
+            return [f"  {name}   compacted {sizes}: {one_line(', '.join(event.steps), 120)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:
             return [f"> {event.by or 'somebody'} to {name}: {one_line(event.text, 90)}"]
+        case ActorHeld():
+            return [f"‖ {name or 'the run'} is held by {one_line(event.by or 'somebody', 40)}"]
+        case ActorContinued():
+            return [f"▸ {name or 'the run'} goes on, says {one_line(event.by or 'somebody', 40)}"]
         case LoopNudged() | LoopBlocked():
             what = "told the model" if isinstance(event, LoopNudged) else "refused from now on"
             return [f"! {name}   {one_line(event.why, 120)}: {what}"]
