@@ -56,6 +56,7 @@ PURE = [
     "runtime/journal/replay.py",
     *(f"runtime/chat/{name}.py" for name in ("blocks", "commands", "figures", "view")),
     "runtime/cli/choices.py",
+    *(f"runtime/dash/{name}.py" for name in ("spending", "portrait", "compare", "headers")),
     *(f"runtime/hooks/{name}.py" for name in ("moments", "answers", "matchers", "settings", "environment")),
     *(f"runtime/mcps/{name}.py" for name in ("entry", "frames", "forms", "content", "offer", "pacing")),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/wire/*.py"))),

@@ -20,7 +20,6 @@ from runtime.events import (
     ActorFinished,
     ActorStarted,
     ApprovalRequested,
-    ContextCompacted,
     FileChanged,
     Gap,
     ModelDelta,
@@ -40,7 +39,6 @@ from runtime.events import (
 )
 from runtime.journal.replay import fold
 from runtime.journal.state import ActorState, RunState
-from runtime.limits.limits import count_text
 from runtime.messages import (
     AssistantMessage,
     JsonObject,
@@ -310,9 +308,6 @@ class View:
             case ApprovalRequested():
                 what = one_line(f"{event.name}  {brief(event.arguments)}", 100)
                 self.log.add(Told(f"? {short(event.actor)} asks ({event.id})  {what}"))
-            case ContextCompacted():
-                before, after = count_text(event.before), count_text(event.after)
-                log.add(Told(f"the conversation was made shorter: {before} to {after} tokens", "note"))
             case RunFinished():
                 self._ended(event)
             case _:
