@@ -10,7 +10,10 @@ from .config import user_folder
 from .journal.folder import state_path
 from .watch.runtime_folder import places
 
-_OF_STATE = ("runs", "allowed", "index.db", "index.db-wal", "index.db-shm", "index.db-journal")
+_OF_STATE = (
+    *("runs", "allowed"),
+    *(f"{name}{ending}" for name in ("index.db", "memory.db") for ending in ("", "-wal", "-shm", "-journal")),
+)
 _OF_USER = ("config.yaml", "trusted")
 
 

@@ -28,12 +28,16 @@ OFFLINE = "offline/extract"
 BUILT_IN = ("offline", "scripted")
 
 
+MEMORY_TOOLS = ("remember", "recall", "forget")
+"""Tools that an agent has only if its own file names them, whatever else it is given."""
+
 TOOL_NAMES = (
     *("list_files", "find_files", "search_text", "search_passages", "read_file", "write_file"),
     *("edit_file", "insert_lines", "replace_lines", "delete_lines", "apply_patch"),
     *("move_file", "delete_file", "make_folder", "diff", "file_outline"),
     *("shell", "start_job", "job_output", "stop_job"),
     *("fetch_url", "search_web", "ask_user", "todo_write", "todo_read"),
+    *MEMORY_TOOLS,
 )
 """The tools of `runtime.tools.registry`, by name: loading them takes longer than telling of a slip may."""
 

@@ -20,11 +20,15 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .holds import Holds
 from .hooks.settings import Hook
 from .instructions import Instructions
 from .journal.interface import Journal
+from .journal.overview import Vitals
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
+from .memory.facts import Facts
+from .memory.store import FactStore, memory_file
 from .messages import JsonObject
 from .models import Models
 from .policy.decision import Ceiling
@@ -49,9 +53,10 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
-    `confirm_unknown` asks a human what became of calls that may have taken effect.
-    `output_schema` is what the root's answer must fit, whatever its file says.
+    `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
+    own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect. `output_schema` is what the root's
+    answer must fit, whatever its file says.
     """
 
     model: str
@@ -63,6 +68,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    summary_model: str | None = None
+    compacts: bool = False
     output_schema: JsonObject | None = None
     hooks: tuple[Hook, ...] = ()
 
@@ -72,7 +79,8 @@ class Run:
     """One run. `live` holds the actors that have not ended, by path; `recovered` what an earlier process left.
 
     `taken_up` are the paths of those among them that work again. `shelf` holds the skills there are; `trusted` says
-    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in.
+    whether those of the workspace may pre-approve calls. `state` is the folder that runs and lessons are kept in,
+    `facts` the memory there; both are None where nothing is kept on disk.
     """
 
     id: str
@@ -90,6 +98,7 @@ class Run:
     sandbox: Sandbox = attrs.field(init=False)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    holds: Holds = attrs.Factory(Holds)
     veil: Veil = attrs.Factory(Veil)
     shelf: Shelf = Shelf()
     trusted: bool = False
@@ -109,6 +118,7 @@ class Run:
     results: ResultStore = attrs.field(init=False)
     approvals: Approvals = attrs.field(init=False)
     questions: Questions = attrs.field(init=False)
+    facts: Facts | None = attrs.field(init=False, default=None)
     waiting: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -116,6 +126,9 @@ class Run:
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)
+        self.stream.vitals = self.vitals
+        if self.state is not None:
+            self.facts = Facts(FactStore(memory_file(self.state)), self.workspace.root, self.id, self.veil.text)
 
     def append(self, event: Event) -> None:
         """Record an event. Raises JournalError once a commit has failed."""
@@ -155,6 +168,11 @@ class Run:
             self.append(RunWaiting(on=pending))
         if self.settings.headless:
             self.suspend()
+
+    def vitals(self) -> dict[str, Vitals]:
+        """What the record does not tell of the live actors."""
+        clocks, ledger = self.deadlines, self.gate.ledger
+        return {path: Vitals(clocks.elapsed(path), not clocks.idle(path), ledger.short_of(path)) for path in self.live}
 
     def suspend(self) -> None:
         """End this process's part of the run and leave it as it stands, to be resumed."""

@@ -36,6 +36,7 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
         may_fetch=agent.permits.may_fetch,
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
+        facts=run.facts,
     )
 
 

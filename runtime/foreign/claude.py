@@ -12,7 +12,7 @@ from runtime.hooks.settings import Hook, hooks
 
 from .names import CLAUDE, given, taken
 from .rules import forbidding, name_and_pattern
-from .taking import Taking
+from .taking import Taking, usual
 
 KEYS = (
     *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "skills"),
@@ -78,7 +78,7 @@ def _tools(
     """Its tools here, whom it may give tasks to, and whether it may load any skill."""
     tokens = taking.tokens("tools")
     if tokens is None:
-        return tuple(there), (), False
+        return usual(there), (), False
     fields["tools"] = list(tokens)
     place = taking.place("tools")
     found: list[str] = []
@@ -88,7 +88,7 @@ def _tools(
         name, pattern = name_and_pattern(token)
         what = CLAUDE.get(name)
         if name == "*":
-            found += there
+            found += usual(there)
         elif what == "task":
             subagents += [each.strip() for each in (pattern or "").split(",") if each.strip()]
             found += given("task", there)

@@ -15,7 +15,7 @@ from runtime.frontmatter import Value, Wrong, boolean, kind, number
 from .claude import EFFORTS
 from .names import COUNTERPARTS, EDITORS, OPENCODE, WRITERS, Kind, taken
 from .rules import allowing, forbidding, grown, is_glued
-from .taking import Taking
+from .taking import Taking, usual
 
 KEYS = (
     *("name", "description", "mode", "model", "variant", "temperature", "top_p", "prompt", "system", "tools"),
@@ -106,7 +106,7 @@ def _prompt(taking: Taking, body: str) -> str:
 
 def _tools(taking: Taking, there: Collection[str]) -> tuple[str, ...]:
     """All tools, but those the older map switches off."""
-    tools = dict.fromkeys(there)
+    tools = dict.fromkeys(usual(there))
     place = taking.place("tools")
     if place is None or place.plain() is None:
         return tuple(tools)
@@ -123,7 +123,7 @@ def _tools(taking: Taking, there: Collection[str]) -> tuple[str, ...]:
         names = _meant(name, there)
         if on and not names and name not in BEYOND and OPENCODE.get(name) not in ("skill", "task"):
             taking.warn(key, f"there is no tool here for {name}")
-        for each in names:
+        for each in names if not on or name in names else usual(names):
             if on:
                 tools[each] = None
             else:

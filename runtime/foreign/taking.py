@@ -11,8 +11,14 @@ import yaml
 from runtime.definitions import NAME
 from runtime.errors import Fault, did_you_mean, nearest
 from runtime.frontmatter import Fields, Value, Wrong, kind, texts
+from runtime.known import MEMORY_TOOLS
 
 from .rules import TokenError, tokens_of
+
+
+def usual(tools: Collection[str]) -> tuple[str, ...]:
+    """Those of the tools that are given to whoever gets all of them: memory has to be named."""
+    return tuple(name for name in tools if name not in MEMORY_TOOLS)
 
 
 class Taking:

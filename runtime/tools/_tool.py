@@ -18,6 +18,7 @@ from ._signature import read_signature
 from .memory import Memory
 
 if TYPE_CHECKING:
+    from runtime.memory.facts import Facts
     from runtime.policy.paths import Workspace
     from runtime.policy.subjects import Subject
     from runtime.reaper import Reaper
@@ -113,7 +114,7 @@ class ToolContext:
     question with options to choose from. `may_fetch` tells whether rules let this host be asked without a question,
     `may_fetch_private` whether they name it, so that it may be one of a private network. `reaper` starts processes that
     end with their call, `sandbox` commands in their walls, `jobs` those that go on after their call; all three are for
-    async tools, in a run alone.
+    async tools, in a run alone. `facts` is the memory that outlives the run, for sync tools: it blocks.
     """
 
     workspace: Workspace
@@ -131,6 +132,7 @@ class ToolContext:
     reaper: Reaper | None = None
     sandbox: Confined | None = None
     jobs: Jobs | None = None
+    facts: Facts | None = None
 
 
 Preview: TypeAlias = Callable[[ToolContext, JsonObject], str]

@@ -14,6 +14,7 @@ from .jobs import JOB_TOOLS
 from .notes import NOTE_TOOLS
 from .passages import search_passages
 from .places import PLACE_TOOLS
+from .recall import MEMORY_TOOLS
 from .search import search_text
 from .shell import SHELL_TOOLS
 from .symbols import OUTLINE_TOOLS
@@ -33,5 +34,5 @@ def built_in(search: SearchConfig | None = None) -> tuple[Tool, ...]:
         *(list_files, find_files, search_text, search_passages, read_file, write_file),
         *(*EDIT_TOOLS, *PATCH_TOOLS, *PLACE_TOOLS, *COMPARE_TOOLS, *OUTLINE_TOOLS),
         *(*WEB_TOOLS, search_web_tool(engine_of(search)), *ASK_TOOLS, *NOTE_TOOLS),
-        *(*SHELL_TOOLS, *JOB_TOOLS),
+        *(*SHELL_TOOLS, *JOB_TOOLS, *MEMORY_TOOLS),
     )

@@ -16,7 +16,7 @@ from runtime.errors import DefinitionError
 from runtime.foreign.models import settled
 from runtime.foreign.names import EDITORS, WRITERS
 from runtime.foreign.read import read_foreign
-from runtime.known import TOOL_NAMES
+from runtime.known import MEMORY_TOOLS, TOOL_NAMES
 
 
 def taken(front: str, style: Style = "claude", body: str = "You review {tools}.") -> Definition:
@@ -47,11 +47,20 @@ def test_the_servers_of_a_list_of_tools_are_its_servers() -> None:
 
 
 def test_no_key_means_every_tool_and_a_ban_takes_all_that_do_such_a_thing() -> None:
-    """Without `tools` a file gets every built-in tool; a ban on writing takes away every tool that writes."""
-    assert TOOL_NAMES == taken(CLAUDE).tools
+    """Without `tools` a file gets every tool but memory; a ban on writing takes away every tool that writes."""
+    assert tuple(name for name in TOOL_NAMES if name not in MEMORY_TOOLS) == taken(CLAUDE).tools
     left = set(taken(CLAUDE + "disallowedTools: Write, Edit\n").tools)
     assert left.isdisjoint({*EDITORS, *WRITERS})
     assert "read_file" in left
+
+
+def test_memory_is_given_to_those_alone_that_name_it() -> None:
+    """A file of another runtime gets the tools of memory where it names them, never with all others."""
+    assert set(MEMORY_TOOLS).isdisjoint(taken(CLAUDE + 'tools: ["*"]\n').tools)
+    assert ("recall",) == taken(CLAUDE + "tools: recall\n").tools
+    assert set(MEMORY_TOOLS).isdisjoint(taken("description: x\ntools: {'*': true}\n", "opencode").tools)
+    assert "recall" in taken("description: x\ntools: {recall: true}\n", "opencode").tools
+    assert "recall" not in taken("description: x\ntools: {recall: true, 're*': false}\n", "opencode").tools
 
 
 def test_agents_it_may_call_are_its_subagents_if_they_are_there(tmp_path: Path) -> None:
