@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import trio
 from hypothesis import given, settings
@@ -219,7 +221,7 @@ def test_kept_events_come_once_and_in_order_whatever_happens(actions: list[tuple
                             reader, stop = readers[number % 3], stream.base + number
                             with trio.move_on_after(0.001):
                                 if await reader.ready():
-                                    got[number % 3] += await reader.batch(lambda: min(stop, stream.end))
+                                    got[number % 3] += await reader.batch(partial(min, stop, stream.end))
                         case _:
                             got[number] += await drain(readers[number])
                 journal.flush()
