@@ -24,22 +24,29 @@ import attrs
 import trio
 
 from runtime.errors import ElencoError, UsageError
+from runtime.events import Record
 from runtime.journal.folder import RunFolder
 from runtime.journal.nursery import serving
 from runtime.journal.rows import encode_json
 from runtime.messages import JsonObject
 
 from .commands import Commands, command_from_json
+from .exchange import LineBuffer
+from .joining import joined
 from .lines import line
 from .runtime_folder import runtime_folder, sweep
 from .stream import LogStream
 
 LONGEST_LINE = 1 << 20
-MOST_CONNECTIONS = 64
+MOST_CONNECTIONS = 256
 HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
 """Seconds that watchers have, when the run has ended, to take what is left."""
+BREATH = 1 / 60
+"""Seconds between two batches for one watcher: a screen shows no more."""
+MOST_BATCHES = 600
+"""Batches a second for all watchers together: a crowd of them is told less often, and costs the run no more."""
 _MISTAKES = 20
 
 
@@ -86,7 +93,7 @@ def _listen(path: Path) -> trio.SocketListener:
     try:
         listening.bind(os.fspath(path))
         path.chmod(0o600)
-        listening.listen(32)
+        listening.listen(MOST_CONNECTIONS)
     except OSError as error:
         listening.close()
         raise ElencoError(f"cannot make the control socket {path}: {error.strerror}") from error
@@ -108,8 +115,9 @@ class _Server:
         self.run_id = run_id
         self.listening = trio.CancelScope()
         self._token = token.encode()
+        self.pace = _Pace(stream, run_id)
+        self.watchers = 0
         self._connections = 0
-        self._watchers = 0
         self._gone = trio.Event()
 
     async def listen(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
@@ -117,17 +125,17 @@ class _Server:
             await trio.serve_listeners(self._accept, [listener], handler_nursery=nursery)
 
     async def watchers_gone(self) -> None:
-        while self._watchers:
+        while self.watchers:
             await self._gone.wait()
 
     def may(self, token: object) -> bool:
         return isinstance(token, str) and compare_digest(token.encode("utf-8", "replace"), self._token)
 
     def watching(self, change: int) -> None:
-        self._watchers += change
+        self.watchers += change
         if change > 0:
             self._gone = trio.Event()
-        elif not self._watchers:
+        elif not self.watchers:
             self._gone.set()
 
     async def _accept(self, connection: trio.SocketStream) -> None:
@@ -151,13 +159,48 @@ class _Server:
             await client.refuse(None, f"{MOST_CONNECTIONS} clients are connected already")
 
 
+class _Pace:
+    """When watchers are told something: all at the same moments, and up to the same place, so that what is sent to
+    each is made once.
+    """
+
+    def __init__(self, stream: LogStream, run_id: str) -> None:
+        self._stream = stream
+        self._run_id = run_id
+        self._moment = -math.inf
+        self._end = 0
+        self._made: dict[tuple[int, int], bytes] = {}
+
+    async def tick(self, watchers: int) -> None:
+        """Until the next such moment, which is at once where nothing was told for that long; cancelled, nothing is."""
+        pause = max(BREATH, watchers / MOST_BATCHES)
+        if trio.current_time() < self._moment + pause:
+            await trio.sleep_until(self._moment + pause)
+        if trio.current_time() >= self._moment + pause:
+            self._moment, self._end = trio.current_time(), self._stream.end
+            self._made.clear()
+
+    def end(self) -> int:
+        """The place in the stream's ring up to which watchers are told at this moment."""
+        return self._end
+
+    def lines(self, records: list[Record], place: tuple[int, int] | None) -> bytes:
+        """The records as they are sent; what stands between two places of the ring is made once for everybody."""
+        found = self._made.get(place) if place is not None else None
+        if found is None:
+            found = b"".join(line(record, self._run_id) for record in joined(records))
+            if place is not None:
+                self._made[place] = found
+        return found
+
+
 class _Client:
     """One connection; its requests are answered in order, events come in between."""
 
     def __init__(self, server: _Server, connection: trio.SocketStream) -> None:
         self._server = server
         self._connection = connection
-        self._buffer = bytearray()
+        self._buffer = LineBuffer()
         self._sending = trio.Lock()
         self._known = False
         self._watches = False
@@ -220,8 +263,13 @@ class _Client:
         self._server.watching(1)
         try:
             async with self._server.stream.subscribe(from_seq) as reader:
-                while records := await reader.batch():
-                    await self._send_bytes(b"".join(line(record, self._server.run_id) for record in records))
+                pace = self._server.pace
+                while await reader.ready():
+                    await pace.tick(self._server.watchers)
+                    start = reader.position
+                    records = await reader.batch(pace.end)
+                    place = (start, reader.position) if reader.from_ring else None
+                    await self._send_bytes(pace.lines(records, place))
             # The end of the stream is the end of the connection.
             await self._connection.aclose()
         except trio.BrokenResourceError:
@@ -244,18 +292,14 @@ class _Client:
             await self._connection.send_all(data)
 
     async def _next_line(self) -> bytes | None:
-        looked_at = 0
-        while (end := self._buffer.find(b"\n", looked_at)) < 0:
-            looked_at = len(self._buffer)
-            if looked_at > LONGEST_LINE:
+        while (found := self._buffer.take()) is None:
+            if len(self._buffer.data) > LONGEST_LINE:
                 await self.refuse(None, f"a line has at most {LONGEST_LINE} bytes")
                 return None
             data = await self._connection.receive_some()
             if not data:
                 return None
-            self._buffer += data
-        found = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
+            self._buffer.feed(data)
         return found
 
 

@@ -7,7 +7,7 @@ the journal again, then come a `gap` with the number lost, a `snapshot`, and the
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import attrs
@@ -32,13 +32,15 @@ from runtime.events import (
     ToolOutput,
 )
 from runtime.journal.interface import Clock, Journal
-from runtime.journal.overview import overview
+from runtime.journal.overview import Vitals, overview
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
 PAGE = 500
+OUTPUT_KEPT = 4000
+"""Characters of a running tool's output that a snapshot shows."""
 _ENDS_TURN = frozenset(
     {ModelRequested, ModelFinished, ModelFailed, ModelRetried, ModelWithdrawn, ActorFinished, ActorRestarted}
 )
@@ -63,6 +65,8 @@ class LogStream:
         self.base = 0
         self._weight = 0
         self._turns: dict[str, list[tuple[str, int, str]]] = {}
+        self._outputs: dict[str, str] = {}
+        self.vitals: Callable[[], Mapping[str, Vitals]] = dict
         self._readers: set[Reader] = set()
         self._parked = trio.lowlevel.ParkingLot()
         self.closed = False
@@ -80,6 +84,8 @@ class LogStream:
             kind = type(record.event)
             if kind in _ENDS_TURN:
                 self._turns.pop(record.event.actor, None)
+            elif isinstance(record.event, ToolFinished):
+                self._outputs.pop(record.event.call_id, None)
             elif kind is RunFinished:
                 self._turns.clear()
         if self._readers:
@@ -106,7 +112,8 @@ class LogStream:
             self._trim()
 
     def publish_live(self, event: ToolOutput) -> None:
-        """Show a live event that is no delta."""
+        """Show what a tool says while it works."""
+        self._outputs[event.call_id] = (self._outputs.get(event.call_id, "") + event.text)[-OUTPUT_KEPT:]
         self._add_live(event, len(event.text))
         if self._readers:
             self._trim()
@@ -133,7 +140,7 @@ class LogStream:
             self.let_go()
 
     async def overview(self) -> JsonObject:
-        """Where the run stands, for a person or a page: `journal.overview`, with the text of the running turns.
+        """Where the run stands, for a person or a page: `journal.overview`, with what is said and shown just now.
 
         Raises JournalError. A cancelled call loses nothing.
         """
@@ -160,7 +167,11 @@ class LogStream:
         return self.synthetic(Snapshot(state=self._overview()))
 
     def _overview(self) -> JsonObject:
-        return {**overview(self._view), "turns": self.running_turns}
+        return {
+            **overview(self._view, self.vitals()),
+            "turns": self.running_turns,
+            "outputs": dict(self._outputs),
+        }
 
     @property
     def folded(self) -> int:
@@ -259,7 +270,10 @@ class _Backlog:
 
 
 class Reader:
-    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches."""
+    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches.
+
+    `from_ring` says of the last batch that it is what stood in the ring between two positions, the same for everybody.
+    """
 
     def __init__(self, stream: LogStream, from_seq: int | None) -> None:
         self._stream = stream
@@ -267,6 +281,7 @@ class Reader:
         self._seen = stream.live
         self._waiting: list[Record] = []
         self._snapshot = from_seq is None
+        self.from_ring = False
         self._backlog: _Backlog | None
         if from_seq is None:
             self._next = stream.seq + 1
@@ -291,10 +306,21 @@ class Reader:
                 raise StopAsyncIteration
         return self._waiting.pop()
 
-    async def batch(self) -> list[Record]:
+    async def ready(self) -> bool:
+        """Wait until there is something to take; False when the stream has ended. A cancelled call loses nothing."""
+        stream = self._stream
+        while self._backlog is None and self._cursor >= stream.end:
+            if stream.closed:
+                return False
+            await stream.wait()
+        await trio.lowlevel.checkpoint()
+        return True
+
+    async def batch(self, until: Callable[[], int] | None = None) -> list[Record]:
         """What is new, at least one record; an empty list when the stream has ended.
 
-        Raises JournalError. A cancelled call loses nothing.
+        `until` says where in the ring to stop, once what the journal has is told: readers that stop at the same place
+        are given the same. Raises JournalError. A cancelled call loses nothing.
         """
         stream = self._stream
         if self._cursor < stream.end or self._backlog is not None or stream.closed:
@@ -307,7 +333,8 @@ class Reader:
                 self._cursor = stream.end
                 continue
             else:
-                found = self._take()
+                stop = stream.end if until is None else until()
+                found = self._take(stop if stop > self._cursor else stream.end)
                 if not found:
                     if stream.closed:
                         return []
@@ -315,17 +342,21 @@ class Reader:
             if found:
                 return found
 
-    def _take(self) -> list[Record]:
-        found = self._stream.since(self._cursor)
+    def _take(self, until: int) -> list[Record]:
+        stream = self._stream
+        records = stream.since(self._cursor)
+        found, left = records[: until - self._cursor], records[until - self._cursor :]
+        self.from_ring = True
         if found:
-            self._cursor = self._stream.end
-            self._seen = self._stream.live
+            self._cursor = until
+            self._seen = stream.live - sum(not record.event.kept for record in left)
             self._next = found[-1].seq + 1
-            self._stream.let_go()
+            stream.let_go()
         return found
 
     async def _catch_up(self, backlog: _Backlog) -> list[Record]:
         stream = self._stream
+        self.from_ring = False
         if self._next <= backlog.until:
             page = list(await stream.journal.read(self._next, min(PAGE, backlog.until + 1 - self._next)))
             if not page:
