@@ -13,8 +13,6 @@ from runtime.messages import ToolResults
 from runtime.model import ModelRequest, ProviderError
 
 if TYPE_CHECKING:
-    from trio.testing import MockClock
-
     from tests.context.conftest import Model as Lab
     from tests.context.conftest import Small
 
@@ -116,7 +114,7 @@ async def test_one_result_above_the_window_is_head_tail_and_a_handle(small: Smal
 
 
 async def test_a_background_report_outlives_the_compaction_of_its_parent(
-    small: Small, Model: type[Lab], call: Any, autojump_clock: MockClock
+    small: Small, Model: type[Lab], call: Any
 ) -> None:
     """R56: a child that ends while its parent is compacted is heard of once, whatever was cut meanwhile."""
     pages(small)
