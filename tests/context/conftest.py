@@ -118,7 +118,7 @@ class Small:
             tools=tuple(self.tools),
             caps=self.caps,
             subagents=self.aides,
-            skills="all",
+            skills="all" if (self.folder / "skills").is_dir() else (),
             loops=self.agent_loops,
         )
         options = RunOptions(

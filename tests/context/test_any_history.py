@@ -306,7 +306,12 @@ async def test_any_history_is_made_smaller_or_the_run_ends(
         last = after
     if window is not None and not by_hand:
         for request in small.model.turns:
-            words = size([each for each in request.messages if isinstance(each, UserMessage)]) // 4
-            if request.tool_choice != "none" or words < window // 2:
+            # What a last turn can always cut is what came since the last reply, but for a person's words.
+            last = max(
+                (at for at, each in enumerate(request.messages) if isinstance(each, AssistantMessage)), default=0
+            )
+            behind = [each for each in request.messages[last:] if isinstance(each, UserMessage)]
+            fixed = size([*request.messages[: last + 1], *behind]) // 4
+            if request.tool_choice != "none" or fixed < window // 2:
                 assert request.max_output_tokens + small.model.tokens(request) <= window
         assert report.status == "completed" or report.reason == "context_window", report
