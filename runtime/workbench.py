@@ -37,6 +37,7 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
         facts=run.facts,
+        opens=agent.trail.opens,
     )
 
 

@@ -29,6 +29,7 @@ PURE = [
     "runtime/definitions.py",
     "runtime/prices.py",
     "runtime/context/prompt.py",
+    *(f"runtime/handover/{name}.py" for name in ("attachment", "brief", "sources", "trail")),
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",

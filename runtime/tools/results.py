@@ -13,7 +13,7 @@ import trio
 from runtime.errors import JournalError
 from runtime.limits.estimate import byte_length
 
-from ._tool import Output, Tool, ToolError, tool
+from ._tool import Output, Tool, ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
     from runtime.journal.interface import Contents
@@ -169,7 +169,7 @@ def read_result_tool(store: ResultStore) -> Tool:
     """The tool `read_result` over one run's store."""
 
     @tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
-    async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS) -> Output:
+    async def read_result(ctx: ToolContext, handle: str, start: int = 0, chars: int = PAGE_CHARS) -> Output:
         """Read a piece of an earlier tool result that was too long to show in full.
 
         Args:
@@ -177,9 +177,9 @@ def read_result_tool(store: ResultStore) -> Tool:
             start: The first character to show, counted from 0.
             chars: How many characters to show at most.
         """
-        text = await store.fetch(handle)
+        text = await store.fetch(handle) if ctx.opens(handle) else None
         if text is None:
-            known = ", ".join(store.handles[-20:]) or "none"
+            known = ", ".join([each for each in store.handles if ctx.opens(each)][-20:]) or "none"
             raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
         piece = page(text, start, min(chars, PAGE_CHARS))
         more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"
