@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 _NO_RULES = definitions.Permissions()
+_FITTED = ("read_result", "await_agent", "use_skill")
+"""Tools that no file names: an actor has them where it needs them."""
 
 
 def _no_limits() -> Limits:
@@ -46,7 +48,8 @@ def _no_limits() -> Limits:
 class RunOptions:
     """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
 
-    `output_schema` is a JSON Schema for the answer of the run's first agent.
+    `output_schema` is a JSON Schema for the answer of the run's first agent. A run that `compacts` makes the
+    conversation it continues smaller, and does nothing else: its task enters nothing.
     """
 
     agent: str = "coordinator"
@@ -60,6 +63,7 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    compacts: bool = False
     output_schema: JsonObject | None = None
     sandbox: Sandbox | None = None
     network: Network | None = None
@@ -76,6 +80,7 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "compacts": self.compacts,
             "output_schema": self.output_schema,
             "sandbox": self.sandbox,
             "network": self.network,
@@ -105,6 +110,7 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            compacts=bool(kept.get("compacts")),
             output_schema=kept.get("output_schema"),
             sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
             network=kept.get("network") if trusted or kept.get("network") == "none" else None,
@@ -182,7 +188,7 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         members[0],
         members,
         model,
-        _rules(options, here, user),
+        _rules(options, here, user, _names_in_rules(cast, tools, servers) if tools is not None else None),
         shelf,
         notice,
         servers,
@@ -291,10 +297,18 @@ def refuse_faulty(
         raise DefinitionError(faults)
 
 
-def _rules(options: RunOptions, here: Config, own: Config) -> Permissions:
+def _names_in_rules(cast: Cast, tools: Iterable[str], servers: Collection[str]) -> frozenset[str] | None:
+    """The tools a flag's rule may begin with; None where servers, not asked yet, bring names of their own."""
+    if servers:
+        return None
+    delegates = (f"{verb}_{name}" for name in cast.members for verb in ("delegate_to", "start"))
+    return frozenset((*tools, *_FITTED, *delegates, *(tool.name for tool in plugins().tools)))
+
+
+def _rules(options: RunOptions, here: Config, own: Config, known: Iterable[str] | None) -> Permissions:
     """The rules of the whole run: flags and settings together, deny before ask before allow."""
     try:
-        found = parse_permissions(options.allow, options.ask, options.deny, origin="flag")
+        found = parse_permissions(options.allow, options.ask, options.deny, origin="flag", known=known)
         for config in (here, own):
             written = config.permissions
             found += parse_permissions(written.allow, written.ask, written.deny, origin=config.path)

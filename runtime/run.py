@@ -51,9 +51,10 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
-    `confirm_unknown` asks a human what became of calls that may have taken effect.
-    `output_schema` is what the root's answer must fit, whatever its file says.
+    `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
+    own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect. `output_schema` is what the root's
+    answer must fit, whatever its file says.
     """
 
     model: str
@@ -65,6 +66,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    summary_model: str | None = None
+    compacts: bool = False
     output_schema: JsonObject | None = None
     hooks: tuple[Hook, ...] = ()
 

@@ -15,7 +15,7 @@ from .round import Round
 from .skills.hired import recall_skills
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
-from .words import CONTINUE, EMPTY, GO_ON, LAST_TURN
+from .words import EMPTY, GO_ON, LAST_TURN
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -39,7 +39,6 @@ class Standing:
     held: bool = False
     released: trio.Event | None = None
     stop: Stop | None = None
-    continued: int = 0
     was_empty: bool = False
     rejected: int = 0
     wrapping_up: bool = False
@@ -67,7 +66,8 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         del history[-1], past[-1]
         done = {result.call_id: result for result in last.results}
         seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
-    agent.history.restore(history, state.steers.values())
+    agent.history.restore(history, state.steers.values(), state.measured)
+    agent.compactor.restore(state)
     agent.turn = state.turn
     standing.said = state.last_text
     standing.rejected = state.rejected
@@ -88,7 +88,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         agent.alerts.tell("user_message")
     else:
         notes = [message.text for message in history if isinstance(message, UserMessage) and message.kind == "note"]
-        standing.continued, standing.was_empty = notes.count(CONTINUE), EMPTY in notes
+        standing.was_empty = EMPTY in notes
     if calls := agent.history.conversation.open_calls:
         agent.work = Round(
             calls,

@@ -17,6 +17,7 @@ from .watch.commands import (
     Cancel,
     ChangeLimits,
     Command,
+    Compact,
     Continue,
     Deny,
     Hold,
@@ -61,6 +62,11 @@ class Steering:
                 run.append(CancelRequested(actor=agent.path, by=command.by))
                 await run.journal.barrier()
                 agent.cancel(command.by or "you")
+                return {"actor": agent.path}
+            case Compact():
+                agent = self._agent(command.actor)
+                agent.compactor.ask_for(command.by or "you")
+                await run.journal.barrier()
                 return {"actor": agent.path}
             case Hold():
                 for agent in self._agents(command.actor):

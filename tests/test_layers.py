@@ -28,7 +28,11 @@ PURE = [
     *(f"runtime/foreign/{name}.py" for name in ("names", "rules", "taking", "claude", "opencode", "models")),
     "runtime/definitions.py",
     "runtime/prices.py",
-    "runtime/context/prompt.py",
+    *(
+        f"runtime/context/{name}.py"
+        for name in ("prompt", "window", "compaction", "summary", "excerpt", "squeeze", "joined", "filling")
+    ),
+    "runtime/cli/context_page.py",
     *(f"runtime/handover/{name}.py" for name in ("attachment", "brief", "sources", "trail")),
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
@@ -47,6 +51,7 @@ PURE = [
     "runtime/policy/grants.py",
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/policy/shell/*.py"))),
     *(f"runtime/dash/{name}.py" for name in ("admission", "row_lines")),
+    "runtime/providers/pieces.py",
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",

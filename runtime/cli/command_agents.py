@@ -68,9 +68,9 @@ def _data(member: Member) -> dict[str, object]:
 
 def _remarks(cast: Cast) -> list[str]:
     found = [
-        f"not used: {one_line(member.shown, 80)}, for {one_line(cast.members[member.name].shown, 80)} comes first"
+        f"not used: {one_line(member.shown, 400)}, for {one_line(cast.members[member.name].shown, 400)} comes first"
         for member in cast.shadowed
         if member.path.resolve() != cast.members[member.name].path.resolve()
     ]
-    found += [f"not used: {one_line(member.shown, 80)} is switched off" for member in cast.disabled]
+    found += [f"not used: {one_line(member.shown, 400)} is switched off" for member in cast.disabled]
     return [*found, "next: elenco tools --agent NAME   elenco check   elenco init"]

@@ -109,7 +109,7 @@ def _place(entry: Entry) -> str:
 
 def _remarks(shelf: Shelf) -> Iterator[str]:
     for entry, first in shelf.shadowed:
-        yield f"not used: {one_line(entry.shown, 100)}, for {one_line(first.shown, 100)} comes first"
+        yield f"not used: {one_line(entry.shown, 400)}, for {one_line(first.shown, 400)} comes first"
     for entry in shelf.met:
         for problem in entry.reading.problems:
             if problem.level == "remark":

@@ -178,6 +178,7 @@ def _runs(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--format", choices=("text", "md", "json", "jsonl"), default="text")
+    parser.add_argument("--context", action="store_true", help="what fills the window of each agent's model, by part")
 
 
 def _tail(parser: argparse.ArgumentParser) -> None:
@@ -190,6 +191,11 @@ def _tail(parser: argparse.ArgumentParser) -> None:
 def _of_actor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--actor", metavar="PATH", help="only this actor and what is below it")
+
+
+def _one_actor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="which one (default: the root agent)")
 
 
 def _decision(parser: argparse.ArgumentParser) -> None:
@@ -374,7 +380,11 @@ COMMANDS: dict[str, Spec] = {
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
     "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),
-    "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
+    "show": (
+        _show,
+        "Show a run: answer, actors, what each did and spent.",
+        "elenco show k7f2 --format md\nelenco show k7f2 --context",
+    ),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
     "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
@@ -386,6 +396,11 @@ COMMANDS: dict[str, Spec] = {
     ),
     "hold": (_of_actor, "Let a live run, or one actor, stop before its next step.", "elenco hold k7f2"),
     "continue": (_of_actor, "Let what was held go on.", "elenco continue k7f2"),
+    "compact": (
+        _one_actor,
+        "Make an agent's conversation smaller before its next request, full window or not.",
+        "elenco compact k7f2\nelenco compact k7f2 --actor coordinator/writer-1",
+    ),
     "cancel": (
         _of_actor,
         "Cancel a live run, or one actor of it.",
@@ -469,7 +484,7 @@ COMMANDS: dict[str, Spec] = {
 }
 
 
-STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "cancel"})
+STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "compact", "cancel"})
 
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:

@@ -15,6 +15,7 @@ from runtime.events import (
     ApprovalRequested,
     BudgetOverrun,
     BudgetRefused,
+    ContextCompacted,
     HookFinished,
     LoopBlocked,
     LoopNudged,
@@ -167,6 +168,11 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"! {name}   hook {one_line(event.hook, 70)} made it  {call_text('', event.arguments).strip()}"]
         case PrefixChanged():
             return [f"! {name}   has changed: {one_line(event.why, 160)}"]
+        case ContextCompacted(history=None):
+            return [f"  {name}   nothing to compact: {count_text(event.before)} tokens"]
+        case ContextCompacted() if event.number:
+            sizes = f"{count_text(event.before)} to {count_text(event.after)} tokens"
+            return [f"  {name}   compacted {sizes}: {one_line(', '.join(event.steps), 120)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
         case SteerReceived() if not event.entered:

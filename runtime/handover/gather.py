@@ -55,10 +55,8 @@ async def gather(parent: Agent, child: Definition, names: Sequence[str], call_id
 
 def _room(parent: Agent, child: Definition) -> int:
     """Bytes for all of them: a child with a small window gets a quarter of it."""
-    info = parent.run.models.resolve(child.model or parent.run.settings.model).info
-    if info is None or info.window is None:
-        return MOST_BYTES
-    return min(MOST_BYTES, info.window * BYTES_PER_TOKEN // 4)
+    window = parent.run.models.resolve(child.model or parent.run.settings.model).window
+    return MOST_BYTES if window is None else min(MOST_BYTES, window * BYTES_PER_TOKEN // 4)
 
 
 async def _one(parent: Agent, permits: Permits, name: str) -> Attachment:

@@ -46,7 +46,7 @@ class Trail:
 
     def opens(self, handle: str) -> bool:
         """Whether the actor may read the result kept under a handle: its own, or one that was handed to it."""
-        return handle.startswith(f"a{self.number}t") or handle in self._opened
+        return handle.startswith((f"a{self.number}t", f"a{self.number}k")) or handle in self._opened
 
     def open(self, *handles: str) -> None:
         """From now on the actor may read what is kept under them."""

@@ -59,6 +59,7 @@ def actor_overview(actor: ActorState) -> JsonObject:
         "tool_calls": actor.tool_calls,
         "usage": usage_to_json(actor.usage),
         "cost_usd": actor.cost_usd,
+        "context": {"used": actor.context, "window": actor.window, "compactions": actor.compactions},
         "calls": [
             {
                 "call_id": call.call_id,

@@ -95,8 +95,10 @@ class ActorState:
     is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
-    run again before the next reply, `sent_back`: how often a hook has refused its end. `rejected`:
-    answers that did not hold and went back.
+    run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
+    history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
+    tokens then. `context`: tokens of its last request with the reply, of `window`. `compact`: who wants the history
+    smaller, and it has not been tried yet. `rejected`: answers that did not hold and went back.
     """
 
     path: str
@@ -142,6 +144,12 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
+    window: int | None = None
+    compactions: int = 0
+    summaries: int = 0
+    measured: tuple[int, int] | None = None
+    context: int = 0
+    compact: str = ""
     rejected: int = 0
     last_text: str = ""
     last_at: float = 0.0

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from runtime.wire.arguments import nested_deeper
-from runtime.wire.shapes import is_list, is_object
+from runtime.wire.strict_json import repaired_values, strict_decoder
 from runtime.wire.surrogates import repaired
 
 DEEPEST = 200
@@ -37,7 +37,7 @@ def read_answer(text: str) -> Any:
         raise NoJson(_words(inside, error)) from None
     except (ValueError, RecursionError) as error:
         raise NoJson(f"the answer is not valid JSON: {error}") from None
-    return _repaired_values(value) if _ESCAPED_HALF.search(inside) else value
+    return repaired_values(value) if _ESCAPED_HALF.search(inside) else value
 
 
 def unfenced(text: str) -> str:
@@ -70,25 +70,4 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON value")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text[:40]} is out of range")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite, object_pairs_hook=_pairs)
-
-
-def _repaired_values(value: Any) -> Any:
-    if isinstance(value, str):
-        return repaired(value)
-    if is_object(value):
-        return {repaired(key): _repaired_values(item) for key, item in value.items()}
-    if is_list(value):
-        return [_repaired_values(item) for item in value]
-    return value
+_DECODER = strict_decoder(_pairs)

@@ -5,16 +5,13 @@ What it says is decided in `offline_policy`, a pure function; here it is streame
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import trio
 
-from runtime.messages import Text, ToolCall
-from runtime.model import Delta, Emit, ModelRequest, ProviderError, Reply
+from runtime.model import Emit, ModelRequest, ProviderError, Reply
 
 from .offline_policy import decide
+from .pieces import deltas
 
-PIECE_CHARS = 48
 MODEL = "extract"
 
 
@@ -47,21 +44,3 @@ class OfflineProvider:
     def forget(self, actor: str) -> None:
         """Nothing is kept for an actor."""
         del actor
-
-
-def deltas(reply: Reply) -> Iterator[Delta]:
-    """A reply as the pieces in which it is streamed."""
-    index = 0
-    for part in reply.parts:
-        match part:
-            case Text(text=text):
-                yield from (Delta("text", piece) for piece in _pieces(text))
-            case ToolCall(raw=raw):
-                yield from (Delta("arguments", piece, index) for piece in _pieces(raw))
-                index += 1
-            case _:
-                pass
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + PIECE_CHARS] for start in range(0, len(text), PIECE_CHARS))

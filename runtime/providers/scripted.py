@@ -13,12 +13,12 @@ import attrs
 import trio
 
 from runtime.messages import AssistantMessage, Finish, Part, Reasoning, Text, ToolCall, ToolResults, Usage, UserMessage
-from runtime.model import Delta, Emit, ModelRequest, ProviderError, Reply
+from runtime.model import Emit, ModelRequest, ProviderError, Reply
 
+from .pieces import deltas
 from .script import Failure, Script, Tokens, Turn, load_script
 
 CHARS_PER_TOKEN = 4
-PIECE_CHARS = 40
 CUT_OFF = "the reply was cut off at its output limit inside these arguments"
 
 
@@ -99,28 +99,6 @@ def reply_of(turn: Turn, request: ModelRequest) -> Reply:
         output = request.max_output_tokens
         finish = "length"
     return Reply(tuple(parts), finish, _usage(turn, request, output), turn.cost, "scripted")
-
-
-def deltas(reply: Reply) -> Iterator[Delta]:
-    """A reply as the pieces in which it is streamed, more than one for all but the shortest."""
-    index = 0
-    for part in reply.parts:
-        match part:
-            case Reasoning(text=text):
-                yield from (Delta("reasoning", piece) for piece in _pieces(text))
-            case Text(text=text):
-                yield from (Delta("text", piece) for piece in _pieces(text))
-            case ToolCall(raw=raw):
-                yield from (Delta("arguments", piece, index) for piece in _pieces(raw))
-                index += 1
-            case _:
-                pass
-
-
-def _pieces(text: str) -> Iterator[str]:
-    size = max(1, min(PIECE_CHARS, -(-len(text) // 3)))
-    for start in range(0, len(text), size):
-        yield text[start : start + size]
 
 
 def _cut(parts: list[Part], room: int) -> Iterator[Part]:

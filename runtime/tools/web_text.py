@@ -11,11 +11,13 @@ import attrs
 from runtime.policy.paths import looks_like_text
 
 from ._text import SNIFF_BYTES
+from .web_markup import html_as_markdown
 
 _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|application/(?:json|xml|javascript|yaml|x-yaml|toml|x-sh|sql|x-ndjson)|.*\+(?:json|xml)")
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([a-zA-Z0-9_.:-]{1,40})", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,1000})</title", re.IGNORECASE)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _HEAD_CHARS = 100_000
 
 
@@ -70,13 +72,11 @@ def _decoded(body: bytes, charset: str) -> str:
 
 
 def _from_html(html: str, base_url: str) -> Readable:
-    """What is hidden on the page, its scripts, forms and menus are left out."""
-    import html_to_markdown
-
-    options = html_to_markdown.ConversionOptions(
-        extract_metadata=False, skip_images=True, bullets="-", compact_tables=True, base_url=base_url or None
-    )
-    text = html_to_markdown.convert(html, options).content or ""
+    """What is hidden on the page, its scripts, buttons and menus are left out."""
     found = _TITLE.search(html[:_HEAD_CHARS])
     title = " ".join(unescape(found[1]).split())[:300] if found else ""
-    return Readable("\n".join(line.rstrip() for line in text.strip().split("\n")), title)
+    return Readable(_tidy(html_as_markdown(html, base_url)), title)
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in _BLANK_LINES.sub("\n\n", text.strip()).split("\n"))

@@ -91,13 +91,22 @@ class Continue:
 
 
 @attrs.frozen(kw_only=True)
+class Compact:
+    """Make an actor's history smaller before its next request, the root's if none is named."""
+
+    op: ClassVar[str] = "compact"
+    actor: str | None = None
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Status:
     """Ask where the run stands; the answer is `journal.overview`."""
 
     op: ClassVar[str] = "status"
 
 
-Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Status
+Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Compact | Status
 
 
 class Commands(Protocol):
@@ -113,7 +122,7 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Status)
+    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Compact, Status)
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -10,7 +10,15 @@ import trio
 
 from runtime.choice import chosen
 from runtime.errors import UsageError
-from runtime.events import ApprovalDecided, CancelRequested, Event, QuestionAnswered, Record, SteerReceived
+from runtime.events import (
+    ApprovalDecided,
+    CancelRequested,
+    CompactionRequested,
+    Event,
+    QuestionAnswered,
+    Record,
+    SteerReceived,
+)
 from runtime.journal.folder import RunFolder
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
@@ -18,7 +26,7 @@ from runtime.journal.visit import visit
 from runtime.messages import JsonObject
 
 from .client import NotRunning, connect
-from .commands import Answer, Approve, Cancel, Command, Deny, Say
+from .commands import Answer, Approve, Cancel, Command, Compact, Deny, Say
 
 
 async def deliver(folder: RunFolder, command: Command, new_id: Callable[[], str]) -> JsonObject:
@@ -53,6 +61,8 @@ def event_of(command: Command, new_id: Callable[[], str]) -> Event | None:
             return SteerReceived(actor=command.actor or "", id=new_id(), text=command.text, by=command.by)
         case Cancel():
             return CancelRequested(actor=command.actor or "", by=command.by)
+        case Compact():
+            return CompactionRequested(actor=command.actor or "", by=command.by or "you")
         case _:
             return None
 

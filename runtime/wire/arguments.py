@@ -14,7 +14,8 @@ from typing import Any
 
 from runtime.messages import JsonObject
 
-from .shapes import is_list, is_object
+from .shapes import is_object
+from .strict_json import repaired_values, strict_decoder
 from .surrogates import repaired
 
 DEPTH_LIMIT = 200
@@ -40,7 +41,7 @@ def parse_arguments(pieces: Sequence[str]) -> tuple[JsonObject | None, str, str 
         return None, raw, f"the arguments are not valid JSON: {error}"
     if not is_object(value):
         return None, raw, f"the arguments are {_kind(value)}, not an object"
-    return (_repaired_values(value) if _ESCAPED_HALF.search(raw) else value), raw, None
+    return (repaired_values(value) if _ESCAPED_HALF.search(raw) else value), raw, None
 
 
 def is_complete(pieces: Sequence[str]) -> bool:
@@ -81,7 +82,7 @@ def _repeated(pieces: Sequence[str], raw: str, error: ValueError) -> dict[str, A
             last = _read(written[-1])
         except ValueError:
             return None
-        return _repaired_values(last) if is_object(last) else None
+        return repaired_values(last) if is_object(last) else None
     return _twice(raw)
 
 
@@ -99,36 +100,14 @@ def _twice(raw: str) -> dict[str, Any] | None:
         first = value
         while position < len(raw) and raw[position].isspace():
             position += 1
-    return _repaired_values(first) if is_object(first) else None
+    return repaired_values(first) if is_object(first) else None
 
 
 def _read(text: str) -> Any:
     return _DECODER.decode(text)
 
 
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no JSON value")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text} is out of range")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refused, parse_float=_finite)
-
-
-def _repaired_values(value: Any) -> Any:
-    """Lone surrogates can also be written as escapes, so they are looked for again in what was read."""
-    if isinstance(value, str):
-        return repaired(value)
-    if is_object(value):
-        return {repaired(key): _repaired_values(item) for key, item in value.items()}
-    if is_list(value):
-        return [_repaired_values(item) for item in value]
-    return value
+_DECODER = strict_decoder()
 
 
 def _kind(value: Any) -> str:

@@ -283,3 +283,13 @@ def test_debug_answers_line_by_line(elenco: Run) -> None:
     assert "ok\nok\n" == elenco("debug", "guard", input=step * 2).stdout
     assert 2 == elenco("debug", "guard", input="nonsense\n").returncode
     assert os.linesep == "\n"
+
+
+@pytest.mark.parametrize("flag", ["--allow", "--ask", "--deny"])
+def test_a_flags_rule_for_a_tool_nobody_knows_is_refused(elenco: Run, place: Path, flag: str) -> None:
+    """A mistyped rule would bind nothing, so the run does not start."""
+    agent(place, GOOD)
+    done = elenco("run", "poet", "sing", flag, "writ_file(docs/**)")
+    assert 2 == done.returncode
+    assert "unknown tool 'writ_file'; did you mean 'write_file'?" in done.stderr
+    assert not list(place.rglob("journal.db"))

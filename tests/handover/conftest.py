@@ -19,6 +19,7 @@ from runtime.journal.folder import RunFolder
 from runtime.journal.memory import MemoryContents
 from runtime.journal.replay import replay
 from runtime.known import ModelFlags
+from runtime.messages import UserMessage
 from runtime.outline import RunOptions
 from runtime.report import Report
 from runtime.resume import limits_after
@@ -81,11 +82,13 @@ class Stage:
 
     def first_message(self, actor: str) -> str:
         """What an actor's history begins with."""
-        return str(replay(self.journal.records).actors[actor].history[0].text)
+        first = replay(self.journal.records).actors[actor].history[0]
+        assert isinstance(first, UserMessage)
+        return first.text
 
     def begun(self, actor: str) -> ActorStarted:
-        (found,) = [event for event in self.of(ActorStarted) if event.actor == actor]
-        return found
+        found: list[ActorStarted] = [event for event in self.of(ActorStarted) if event.actor == actor]
+        return found[0]
 
 
 @pytest.fixture

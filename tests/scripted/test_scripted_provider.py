@@ -17,8 +17,9 @@ from trio.testing import MockClock
 from runtime.errors import DefinitionError, UsageError
 from runtime.messages import Reasoning, Text, ToolCall, Usage, UserMessage
 from runtime.model import Delta, ModelRequest, Provider, ProviderError, Reply, ToolChoice
+from runtime.providers.pieces import deltas
 from runtime.providers.script import Script, Tokens, Turn, read_script
-from runtime.providers.scripted import ScriptedProvider, deltas, reply_of
+from runtime.providers.scripted import ScriptedProvider, reply_of
 
 
 def provider(text: str) -> ScriptedProvider:

@@ -96,12 +96,41 @@ async def test_a_large_page_is_cut_and_a_bomb_is_harmless(
 
 @pytest.mark.parametrize(
     "body",
-    ["<div>" * 50_000 + "deep", "<a " * 100_000, "<!" * 100_000, "<table>" * 20_000, "<b>x" * 50_000, "&" * 300_000],
+    [
+        "<div>" * 50_000 + "kept",
+        "<a " * 100_000 + "<p>kept",
+        "<!" * 100_000 + "<p>kept",
+        "<table>" * 20_000 + "kept",
+        "<b><i><a>x" * 50_000 + "kept",
+        "&" * 300_000 + "kept",
+        "&amp;" * 300_000 + "kept",
+        "<ol>" + "<li>kept" * 50_000,
+        "<table><thead>" + "<tr><td>kept" * 8_000,
+        "<table>" + "<tr><td colspan=1000>kept" * 2_000,
+        "<ul><li>" * 40 + "<pre>" + "kept\n" * 300_000,
+        " " * 1_000_000 + "<p>kept",
+        "<b>" + "x" * 1_000_000 + "kept",
+    ],
 )
 async def test_broken_markup_takes_no_time(body: str) -> None:
-    """Markup made to hang a parser is converted within seconds, or refused."""
-    with trio.fail_after(10):
-        await trio.to_thread.run_sync(readable_text, body.encode(), "text/html", abandon_on_cancel=True)
+    """Markup made to hang a parser is read within seconds, its text with it."""
+    with trio.fail_after(20):
+        found = await trio.to_thread.run_sync(readable_text, body.encode(), "text/html", abandon_on_cancel=True)
+    assert found is not None
+    assert "kept" in found.text
+    assert len(found.text) < 20 * len(body)
+
+
+@pytest.mark.parametrize("within", ["<div>" * 3, "<div>" * 200, "<div>" * 2_000])
+def test_what_is_hidden_or_no_text_stays_out_of_pages_of_any_depth(within: str) -> None:
+    """Scripts, menus and buttons are left out, whether the page became Markdown or bare lines."""
+    page = (
+        f"<title>T</title><script>var no = '<p>';</script>{within}<nav>no</nav><p>one &lt;1&gt;<form><p>two<button>no"
+    )
+    found = readable_text(page.encode(), "text/html")
+    assert found is not None
+    assert [line for line in found.text.split("\n") if line] == ["one <1>", "two"]
+    assert found.title == "T"
 
 
 @pytest.mark.parametrize(("coding", "why"), [("br", "packed its answer as 'br'"), ("gzip", "cannot be unpacked")])

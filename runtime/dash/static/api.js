@@ -1,5 +1,7 @@
 // How the pages talk with their server: the token, JSON requests, and a run's stream that survives dropped connections.
 
+import { splitter } from "./splitter.js";
+
 const PLACE = "elenco.token";
 
 let token = localStorage.getItem(PLACE) ?? "";
@@ -43,6 +45,11 @@ export async function get(path, signal) {
   return (await ask(path, { signal })).json();
 }
 
+/** GET a path and return its text. Throws Refused. */
+export async function getText(path) {
+  return (await ask(path)).text();
+}
+
 /** POST JSON and return the JSON of the answer. Throws Refused. */
 export async function post(path, body) {
   const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
@@ -57,24 +64,6 @@ export async function download(path, name) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** Cut server-sent events out of pieces of text; `emit(name, lines)` gets one whole event each. */
-export function splitter(emit) {
-  let rest = "";
-  return (text) => {
-    const blocks = (rest + text).split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      let name = "message";
-      const lines = [];
-      for (const line of block.split("\n")) {
-        if (line.startsWith("data: ")) lines.push(line.slice(6));
-        else if (line.startsWith("event: ")) name = line.slice(7);
-      }
-      if (lines.length) emit(name, lines);
-    }
-  };
 }
 
 const SLOWEST = 5000;
