@@ -21,9 +21,7 @@ from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
 from .errors import UsageError
 from .events import (
-    ActorContinued,
     ActorFinished,
-    ActorHeld,
     ActorStarted,
     Warned,
 )
@@ -62,7 +60,7 @@ MOST_CONTINUATIONS = 5
 
 
 class Agent(Actor[Assignment, Report]):
-    """The actor. Its state belongs to its own task; control (steer, cancel, hold) only sets what the loop reads."""
+    """The actor. Its state belongs to its own task; control (steer, cancel) only sets what the loop reads."""
 
     def __init__(
         self,
@@ -83,6 +81,7 @@ class Agent(Actor[Assignment, Report]):
         self.number = number
         self.parent = parent
         self.model = model
+        self.next_model: ModelRef | None = None
         self.permits = permits
         self.limits = limits
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
@@ -313,10 +312,10 @@ class Agent(Actor[Assignment, Report]):
             self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
-        while self.standing.held:
-            self.standing.released = self.standing.released or trio.Event()
-            with self.activity.idle(lambda: not self.standing.held):
-                await self.standing.released.wait()
+        holds = self.run.holds
+        while holds.stop(self.path):
+            with self.activity.idle(lambda: not holds.stop(self.path)):
+                await holds.changed()
 
     def _close_round(self, reason: str) -> None:
         """Put the round's results into the history; calls without one get a typed result that gives the reason."""
@@ -383,17 +382,6 @@ class Agent(Actor[Assignment, Report]):
         """End this actor and everything below it; its parent gets a `cancelled` report."""
         self.standing.cancelled_by = by
         self._scope.cancel()
-
-    def hold(self, by: str) -> None:
-        """Stop before the next step."""
-        if not self.standing.held:
-            self.standing.held = True
-            self.run.append(ActorHeld(actor=self.path, by=by))
-
-    def go_on(self, by: str) -> None:
-        if self.standing.held:
-            self.standing.release()
-            self.run.append(ActorContinued(actor=self.path, by=by))
 
     # --- beginning and end -----------------------------------------------------------------------------------------
 
@@ -478,6 +466,7 @@ class Agent(Actor[Assignment, Report]):
                 self.parent.trail.received(report)
         finally:
             del run.live[self.path]
+            run.holds.forget(self.path)
             run.deadlines.finish(self.path)
             run.gate.close(self.path)
             self.model.provider.forget(self.path)

@@ -189,6 +189,11 @@ class LiveRun:
         self._cancelled_by = ""
         self._starting = trio.CancelScope()
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a root, at work or ended."""
+        return self._root is not None or self._done.is_set()
+
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
 

@@ -142,10 +142,20 @@ class Outline:
         return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
 
 
-def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
+def _as_found(cast: Cast) -> Cast:
+    return cast
+
+
+def outline(
+    options: RunOptions,
+    given: Iterable[str] = (),
+    tools: Iterable[str] | None = None,
+    drafted: Callable[[Cast], Cast] = _as_found,
+) -> Outline:
     """Read settings and agent files and look at every name in them; `given` are providers handed over in code.
 
-    The names of tools are looked at where `tools` says which there are.
+    The names of tools are looked at where `tools` says which there are. `drafted` puts agents nobody has saved yet into
+    a cast: into the one that was found, and into what of it counts, whose rights no draft exceeds.
 
     Raises UsageError, DefinitionError.
     """
@@ -154,7 +164,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     if not os.fsencode(options.workspace.resolve()).decode("utf-8", "ignore") == str(options.workspace.resolve()):
         raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)
-    cast = find(options.workspace)
+    found = find(options.workspace)
+    cast = drafted(found)
     root = cast.get(options.agent)
     providers = {**user.providers, **here.providers}
     known = set(given)
@@ -177,7 +188,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
     _refuse_output(options, root, members, model)
-    here, cast, notice = counting(options.workspace, here, cast)
+    here, counted, notice = counting(options.workspace, here, found)
+    cast = drafted(counted)
     members = tuple(cast.closure(options.agent))
     servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
     return Outline(

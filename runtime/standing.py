@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import attrs
-import trio
 
 from .journal.state import ActorState, PastStep, RunState
 from .messages import Message, ToolResults, UserMessage
@@ -36,21 +35,12 @@ class Standing:
     said: str = ""
     too_late: str = ""
     cancelled_by: str = ""
-    held: bool = False
-    released: trio.Event | None = None
     stop: Stop | None = None
     was_empty: bool = False
     rejected: int = 0
     wrapping_up: bool = False
     wrapped_up: bool = False
     orphans: tuple[ActorState, ...] = ()
-
-    def release(self) -> None:
-        """End a hold."""
-        self.held = False
-        if self.released is not None:
-            self.released.set()
-            self.released = None
 
 
 def restore(agent: Agent, record: RunState, state: ActorState) -> None:
@@ -74,7 +64,6 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     agent.memory.restore(state.seen, state.notes)
     agent.trail = state.trail
     recall_skills(agent, state.skills.values())
-    standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN
     agent.family.recall(state.children)

@@ -53,6 +53,7 @@ def _command(arguments: argparse.Namespace) -> Command:
 
 def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
     """What was done, and for a run that no process works on, how it goes on."""
+    whom = getattr(arguments, "actor", None) or f"run {run}"
     later = f"   then: elenco resume {run}" if recorded else ""
     match arguments.command:
         case "approve" | "deny":
@@ -62,7 +63,12 @@ def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
             return f"answered {arguments.id}{later}"
         case "say":
             return f"told {arguments.actor or 'the root agent'}; it reads it at its next step{later}"
+        case "hold":
+            back = f" --actor {arguments.actor}" if arguments.actor else ""
+            return f"{whom} stops before its next step   go on: elenco continue {run}{back}{later}"
+        case "continue":
+            return f"{whom} goes on{later}"
         case "compact":
             return f"{arguments.actor or 'the root agent'} compacts before its next request{later}"
-        case word:
-            return f"{word}: {arguments.actor or f'run {run}'}{later}"
+        case _:
+            return f"cancelled: {whom}{later}"

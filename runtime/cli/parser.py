@@ -29,7 +29,8 @@ Try first
   elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
   elenco runs                                      what ran, how it ended, what to type next
 
-Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
+Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN
+Steer      approve | deny | answer RUN ID   say RUN "TEXT"   hold | continue | limits RUN
 Look       runs   show RUN   tail RUN --follow   dash   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
 Cast       agents   skills   models   tools   mcp   memory   check [PATH...]   init   trust   doctor   debug FAMILY
@@ -139,6 +140,7 @@ def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
     parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
+    parser.add_argument("--detach", action="store_true", help="a turn under way goes on when you leave")
     _run_flags(parser)
 
 
@@ -190,7 +192,14 @@ def _tail(parser: argparse.ArgumentParser) -> None:
 
 def _of_actor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--actor", metavar="PATH", help="only this actor and what is below it")
+    parser.add_argument("--actor", metavar="PATH", help="only this actor")
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="whose limits (default: the root agent's)")
+    limit_flags(parser.add_argument_group("limits: N sets, +N raises; without any, show what is used of what"))
+    parser.add_argument("--json", action="store_true", help="what is used of what, as JSON")
 
 
 def _one_actor(parser: argparse.ArgumentParser) -> None:
@@ -375,8 +384,10 @@ COMMANDS: dict[str, Spec] = {
     ),
     "chat": (
         _chat,
-        "Talk with an agent; every line continues the conversation. Ctrl-C cancels the turn, Ctrl-D leaves.",
-        "elenco chat --plain\nelenco chat --plain --resume k7f2",
+        "Talk with an agent on the whole screen, or line by line. /help lists its commands; Ctrl-C cancels the turn, "
+        "Ctrl-Q leaves (Ctrl-D in the line mode).",
+        "elenco chat\nelenco chat reviewer --model anthropic/claude-sonnet-5-5\nelenco chat --resume k7f2\n"
+        "elenco chat --plain",
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
     "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),
@@ -394,8 +405,18 @@ COMMANDS: dict[str, Spec] = {
         "Tell an agent something; it reads it at its next step.",
         'elenco say k7f2 "Only look in docs/"\nelenco say k7f2 "Stop" --actor coordinator/researcher-1 --interrupt',
     ),
-    "hold": (_of_actor, "Let a live run, or one actor, stop before its next step.", "elenco hold k7f2"),
-    "continue": (_of_actor, "Let what was held go on.", "elenco continue k7f2"),
+    "hold": (
+        _of_actor,
+        "Let everybody in a run, or one actor, stop before the next step; clocks stand still meanwhile.",
+        "elenco hold k7f2\nelenco hold k7f2 --actor coordinator/researcher-1",
+    ),
+    "continue": (_of_actor, "Let everybody who is held, or one actor, go on.", "elenco continue k7f2"),
+    "limits": (
+        _limits,
+        "Show what a run has used of its limits, or change them while it works.",
+        "elenco limits k7f2\nelenco limits k7f2 --max-steps +20 --timeout 1200\n"
+        "elenco limits k7f2 --actor coordinator/researcher-1 --token-budget +50000",
+    ),
     "compact": (
         _one_actor,
         "Make an agent's conversation smaller before its next request, full window or not.",

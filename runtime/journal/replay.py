@@ -33,6 +33,7 @@ from runtime.events import (
     McpLost,
     MessageReceived,
     MessageSent,
+    ModelChanged,
     ModelFailed,
     ModelFinished,
     ModelRequested,
@@ -68,7 +69,7 @@ from runtime.record import (
     usage_from_json,
 )
 
-from .state import ActorState, ActorStatus, Alert, CallState, PastCall, PastNote, PastStep, RunState
+from .state import ActorState, ActorStatus, Alert, CallState, Held, PastCall, PastNote, PastStep, RunState
 
 KEPT_ALERTS = 100
 STARTING = "start_"
@@ -158,6 +159,13 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
                 each.reopen()
 
 
+def _model_changed(state: RunState, event: ModelChanged, record: Record) -> None:
+    if (actor := state.actors.get(event.actor)) is not None:
+        actor.model = event.model
+    elif state.started is not None and not event.actor:
+        state.started = attrs.evolve(state.started, model=event.model)
+
+
 def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -> None:
     actor = state.actors.get(event.actor)
     if actor is not None:
@@ -167,7 +175,7 @@ def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -
 
 
 def _held(state: RunState, event: ActorHeld | ActorContinued, record: Record) -> None:
-    held = isinstance(event, ActorHeld)
+    held = Held(event.by, record.at) if isinstance(event, ActorHeld) else None
     actor = state.actors.get(event.actor)
     if actor is not None:
         actor.held = held
@@ -329,7 +337,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.report = event.report
     actor.status = cast("ActorStatus", event.report.get("status", "failed"))
     actor.request = None
-    actor.held = False
+    actor.held = None
     actor.judged = True
     if (parent := state.actors.get(actor.parent or "")) is not None:
         parent.trail.received(report_from_json(event.report))
@@ -551,6 +559,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     RunFinished: _run_finished,
     RunImported: _run_imported,
     LimitsChanged: _limits_changed,
+    ModelChanged: _model_changed,
     CancelRequested: _cancel_requested,
     ActorStarted: _actor_started,
     ActorHeld: _held,

@@ -34,6 +34,14 @@ Phase: TypeAlias = Literal["running", "waiting", "held", "ended"]
 Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 
 
+@attrs.frozen
+class Held:
+    """Who holds an actor, or a run, and since when."""
+
+    by: str
+    since: float
+
+
 @attrs.define
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
@@ -114,7 +122,7 @@ class ActorState:
     definition: str
     started_at: float
     status: ActorStatus = "running"
-    held: bool = False
+    held: Held | None = None
     history: list[Message] = attrs.Factory(list[Message])
     past: list[PastStep | PastNote] = attrs.Factory(list[PastStep | PastNote])
     calls: dict[str, CallState] = attrs.Factory(dict[str, CallState])
@@ -169,6 +177,11 @@ class ActorState:
         return tuple(call for call in self.calls.values() if call.finished is None)
 
     @property
+    def between_steps(self) -> bool:
+        """Whether nothing of its next step has begun: no request is out, and of the calls none was even looked at."""
+        return self.request is None and not any(call.verdict or call.started for call in self.calls.values())
+
+    @property
     def unclear_calls(self) -> tuple[CallState, ...]:
         """Calls that were started and have no result: they may or may not have taken effect."""
         return tuple(call for call in self.open_calls if call.started)
@@ -208,7 +221,7 @@ class RunState:
     server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
-    held: bool = False
+    held: Held | None = None
     resumed: int = 0
     cancel: CancelRequested | None = None
     by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])
