@@ -33,6 +33,7 @@ PURE = [
         for name in ("prompt", "window", "compaction", "summary", "excerpt", "squeeze", "joined", "filling")
     ),
     "runtime/cli/context_page.py",
+    *(f"runtime/handover/{name}.py" for name in ("attachment", "brief", "sources", "trail")),
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",
