@@ -310,8 +310,8 @@ async def test_any_history_is_made_smaller_or_the_run_ends(
             last = max(
                 (at for at, each in enumerate(request.messages) if isinstance(each, AssistantMessage)), default=0
             )
-            behind = [each for each in request.messages[last:] if isinstance(each, UserMessage)]
-            fixed = size([*request.messages[: last + 1], *behind]) // 4
+            behind = [each for each in request.messages[newest:] if isinstance(each, UserMessage)]
+            fixed = size([*request.messages[: newest + 1], *behind]) // 4
             if request.tool_choice != "none" or fixed < window // 2:
                 assert request.max_output_tokens + small.model.tokens(request) <= window
         assert report.status == "completed" or report.reason == "context_window", report
