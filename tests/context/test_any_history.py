@@ -307,7 +307,7 @@ async def test_any_history_is_made_smaller_or_the_run_ends(
     if window is not None and not by_hand:
         for request in small.model.turns:
             # What a last turn can always cut is what came since the last reply, but for a person's words.
-            last = max(
+            newest = max(
                 (at for at, each in enumerate(request.messages) if isinstance(each, AssistantMessage)), default=0
             )
             behind = [each for each in request.messages[newest:] if isinstance(each, UserMessage)]
