@@ -41,7 +41,7 @@ def fits(small: Small) -> bool:
 async def test_the_guard_counts_on_over_a_compaction(
     make_small: Callable[[], Small], Model: type[Lab], call: Any
 ) -> None:
-    """R12: two equal calls, a compaction, more of them: told, refused and stopped at the same ones as without it."""
+    """R12: two equal calls, a compaction, more of them: all are counted, refused and stopped at the same one as without it."""
     seen: list[tuple[int, list[str]]] = []
     for window in (None, 6000):
         small = make_small()
@@ -54,7 +54,7 @@ async def test_the_guard_counts_on_over_a_compaction(
                 return "## Goal\nlook"
             if request.tool_choice == "none":
                 return "nothing new"
-            if request.turn < 20:
+            if request.turn < 13:
                 return call("look", at=request.turn)
             compactions.append(len(small.compactions))
             return call("look", at=999)
@@ -62,12 +62,13 @@ async def test_the_guard_counts_on_over_a_compaction(
         small.model = Model(answer)
         report = await small.run()
         assert (report.status, report.reason) == ("stopped", "loop")
-        alerts = small.of(LoopNudged, LoopBlocked, LoopStopped)
+        alerts = small.of(LoopBlocked, LoopStopped)
+        assert small.of(LoopNudged)
         seen.append((looked.count(999), [f"{event.type}: {event.why}" for event in alerts]))
         if window is not None:
             assert compactions[1] < compactions[-1], "a compaction fell between the equal calls"
     assert seen[0] == seen[1]
-    assert len(seen[0][1]) >= 3
+    assert len(seen[0][1]) == 2
 
 
 async def test_the_size_is_looked_at_before_every_request(small: Small, Model: type[Lab], call: Any) -> None:
@@ -161,7 +162,7 @@ async def test_a_cancelled_call_has_its_result_before_the_history_is_cut(
 
 async def test_a_task_that_fills_the_window_ends_the_run_at_once(small: Small, Model: type[Lab]) -> None:
     """Where nothing can be freed there is no compaction and no summary: the run stops with `context_window`."""
-    small.task = "word " * 5600
+    small.task = "word " * 6150
     small.model = Model(lambda request: "short", counts=True)
     report = await small.run()
     assert (report.status, report.reason) == ("stopped", "context_window")
