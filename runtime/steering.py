@@ -10,11 +10,24 @@ import attrs
 from .agent import Agent
 from .app import LiveRun
 from .errors import JournalError, UsageError, did_you_mean
-from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged
+from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged, McpSwitched
 from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
-from .watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, Status
+from .watch.commands import (
+    Answer,
+    Approve,
+    Cancel,
+    ChangeLimits,
+    Command,
+    Compact,
+    Continue,
+    Deny,
+    Hold,
+    Say,
+    Status,
+    SwitchServer,
+)
 from .watch.recorded import check_expected
 
 
@@ -106,6 +119,22 @@ class Steering:
         run.gate.changed()
         return done
 
+    async def switch(self, command: SwitchServer) -> JsonObject:
+        run, server = self.live.run, command.server
+        await self._agent(None)
+        if server not in run.mcps.entries:
+            known = ", ".join(run.mcps.entries) or "none"
+            raise UsageError(
+                f"no agent of this run names the MCP server '{server}'{did_you_mean(server, run.mcps.entries)}; "
+                f"there are: {known}"
+            )
+        if run.mcps.stands(server) == command.on:
+            raise UsageError(f"{server} is {'enabled' if command.on else 'disabled'} already")
+        run.append(McpSwitched(server=server, on=command.on, by=_by(command)))
+        done = await self._done(server=server, on=command.on)
+        await run.mcps.switch(server, on=command.on)
+        return done
+
     async def status(self, command: Status) -> JsonObject:
         del command
         return {"run": self.live.id, **await self.live.stream.overview()}
@@ -141,7 +170,9 @@ class Steering:
                 raise UsageError(f"cost_budget cannot be kept: no price is known for {each.model.full_name}")
 
 
-def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits) -> str:
+def _by(
+    command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits | SwitchServer,
+) -> str:
     return command.by or "you"
 
 
@@ -157,5 +188,6 @@ _ACTIONS: Mapping[type[Command], _Action] = {
     Hold: Steering.hold,
     Continue: Steering.go_on,
     ChangeLimits: Steering.change_limits,
+    SwitchServer: Steering.switch,
     Status: Steering.status,
 }

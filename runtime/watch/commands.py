@@ -101,13 +101,25 @@ class Compact:
 
 
 @attrs.frozen(kw_only=True)
+class SwitchServer:
+    """Bring an MCP server into the run, or take it out; its agents see it at their next step."""
+
+    op: ClassVar[str] = "mcp"
+    server: str
+    on: bool
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Status:
     """Ask where the run stands; the answer is the snapshot, as `LogStream.overview` has it."""
 
     op: ClassVar[str] = "status"
 
 
-Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Compact | Status
+Command: TypeAlias = (
+    Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Compact | SwitchServer | Status
+)
 
 
 class Commands(Protocol):
@@ -123,7 +135,8 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Compact, Status)
+    cls.op: cls
+    for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Compact, SwitchServer, Status)
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
