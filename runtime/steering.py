@@ -14,6 +14,7 @@ from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged, M
 from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
+from .switching import switch_model
 from .watch.commands import (
     Answer,
     Approve,
@@ -25,6 +26,7 @@ from .watch.commands import (
     Deny,
     Hold,
     Say,
+    SetModel,
     Status,
     SwitchServer,
 )
@@ -135,6 +137,11 @@ class Steering:
         await run.mcps.switch(server, on=command.on)
         return done
 
+    async def set_model(self, command: SetModel) -> JsonObject:
+        one = await self._agent(command.actor) if command.actor is not None else None
+        changed = switch_model(self.live.run, command.model, one, _by(command))
+        return await self._done(model=command.model, actors=changed)
+
     async def status(self, command: Status) -> JsonObject:
         del command
         return {"run": self.live.id, **await self.live.stream.overview()}
@@ -171,7 +178,17 @@ class Steering:
 
 
 def _by(
-    command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits | SwitchServer,
+    command: Approve
+    | Deny
+    | Answer
+    | Say
+    | Cancel
+    | Hold
+    | Continue
+    | Compact
+    | ChangeLimits
+    | SetModel
+    | SwitchServer,
 ) -> str:
     return command.by or "you"
 
@@ -189,5 +206,6 @@ _ACTIONS: Mapping[type[Command], _Action] = {
     Continue: Steering.go_on,
     ChangeLimits: Steering.change_limits,
     SwitchServer: Steering.switch,
+    SetModel: Steering.set_model,
     Status: Steering.status,
 }
