@@ -32,6 +32,7 @@ FLAGS = (
     "--disable-extensions",
     "--hide-scrollbars",
     "--force-color-profile=srgb",
+    "--host-resolver-rules=MAP rebound.test 127.0.0.1",
     "--remote-debugging-pipe",
 )
 PATIENCE = 15.0
