@@ -12,7 +12,8 @@ from actors import Actor
 from .activity import Activity
 from .alerts import Alerts
 from .background import Background
-from .context.joined import joined_text
+from .compactor import Compactor
+from .context.joined import continuations, joined_text
 from .context.sections import announce
 from .context.squeeze import squeezed
 from .continuation import Continuation
@@ -20,9 +21,7 @@ from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
 from .errors import UsageError
 from .events import (
-    ActorContinued,
     ActorFinished,
-    ActorHeld,
     ActorStarted,
     Warned,
 )
@@ -59,7 +58,7 @@ MOST_CONTINUATIONS = 5
 
 
 class Agent(Actor[Assignment, Report]):
-    """The actor. Its state belongs to its own task; control (steer, cancel, hold) only sets what the loop reads."""
+    """The actor. Its state belongs to its own task; control (steer, cancel) only sets what the loop reads."""
 
     def __init__(
         self,
@@ -85,6 +84,7 @@ class Agent(Actor[Assignment, Report]):
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
         self.answers = Answers(run, path, definition, run.settings.output_schema if parent is None else None)
         self.history = History(run, path)
+        self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
         self.memory = Memory()
         self.skills = ActiveSkills()
@@ -119,10 +119,9 @@ class Agent(Actor[Assignment, Report]):
 
     def refit(self, toolbox: ToolBox) -> None:
         """Give it other tools from its next turn on."""
-        before = self.specs
         self.toolbox, self.specs = toolbox, toolbox.specs()
         self.alerts.toolbox = toolbox
-        self.history.measure_prompt((), [spec for spec in self.specs if spec not in before])
+        self.history.measure_prompt(self.system, self.specs)
 
     @property
     def workspace(self) -> Workspace:
@@ -178,6 +177,8 @@ class Agent(Actor[Assignment, Report]):
     async def _loop(self) -> Report | Stop:
         if (refused := await self.user_hooks.start()) is not None:
             return self._report("failed", detail=refused)
+        if self.run.settings.compacts:
+            return self._report("completed", await self.compactor.by_hand("you"))
         while True:
             if self.standing.stop is not None and not self.history.conversation.open_calls:
                 return self.standing.stop
@@ -210,17 +211,22 @@ class Agent(Actor[Assignment, Report]):
 
     async def _call(self, because: str) -> Report | Stop | None:
         if because == "length":
-            if self.standing.continued >= MOST_CONTINUATIONS:
-                text = joined_text(self.history.conversation.messages, CONTINUE)
-                return self._report(
-                    "stopped", text, "length", f"still cut off after {self.standing.continued} continuations"
-                )
-            self.standing.continued += 1
+            messages = self.history.conversation.messages
+            if (times := continuations(messages, CONTINUE)) >= MOST_CONTINUATIONS:
+                text = joined_text(messages, CONTINUE)
+                return self._report("stopped", text, "length", f"still cut off after {times} continuations")
             self.history.note(CONTINUE, "length")
             self.alerts.tell("continuation")
         if (refused := await self.user_hooks.before_model()) is not None:
             return self._report("failed", detail=refused)
-        reply = await call_model(self)
+        if (stop := await self.compactor.before_call()) is not None:
+            return stop
+        try:
+            reply = await call_model(self)
+        except ProviderError as error:
+            if error.kind != "context_length" or not await self.compactor.refused(error):
+                raise
+            return None
         if isinstance(reply, Stop):
             return reply
         self._add(reply)
@@ -278,8 +284,9 @@ class Agent(Actor[Assignment, Report]):
         self.standing.too_late = "gives its last answer"
         if self.standing.wrapped_up:
             return self._report("stopped", None, stop.reason, stop.detail)
-        self._make_room()
         with self.run.deadlines.hard(self.path):
+            await self.compactor.before_last_turn()
+            self._make_room()
             try:
                 reply = await call_model(self, "wrap_up")
             except ProviderError as error:
@@ -293,16 +300,18 @@ class Agent(Actor[Assignment, Report]):
         """Shorten what came since the last reply where the last turn would not fit with all of it."""
         ask = self.ask(self.request("wrap_up", 0), "wrap_up")
         room = self.run.gate.ledger.wrap_up_room(self.path, ask.price, ask.output_cap)
-        if 0 <= room < ask.input_tokens:
-            excess = (ask.input_tokens - room) * BYTES_PER_TOKEN
-            self.history.compact(squeezed(self.history.conversation.messages, excess), "squeezed")
+        excess = ask.input_tokens - room if room >= 0 else 0
+        if (most := self.compactor.room_for_last_turn()) is not None:
+            excess = max(excess, self.compactor.used() - most)
+        if excess > 0:
+            self.history.squeeze(squeezed(self.history.conversation.messages, excess * BYTES_PER_TOKEN))
             self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
-        while self.standing.held:
-            self.standing.released = self.standing.released or trio.Event()
-            with self.activity.idle(lambda: not self.standing.held):
-                await self.standing.released.wait()
+        holds = self.run.holds
+        while holds.stop(self.path):
+            with self.activity.idle(lambda: not holds.stop(self.path)):
+                await holds.changed()
 
     def _close_round(self, reason: str) -> None:
         """Put the round's results into the history; calls without one get a typed result that gives the reason."""
@@ -326,7 +335,7 @@ class Agent(Actor[Assignment, Report]):
             messages=self.history.conversation.messages,
             tools=self.specs,
             tool_choice="none" if purpose == "wrap_up" else "auto",
-            max_output_tokens=self.model.output_cap(self.definition.max_output_tokens),
+            max_output_tokens=self.compactor.output_cap(self.model.output_cap(self.definition.max_output_tokens)),
             settings=self.settings,
             output_schema=self.answers.sent_form if purpose in ("turn", "wrap_up") else None,
             agent=self.definition.name,
@@ -342,7 +351,7 @@ class Agent(Actor[Assignment, Report]):
             input_tokens=tokens,
             output_cap=request.max_output_tokens,
             price=self.model.price_for(tokens),
-            result_cap=RESULT_CAP,
+            result_cap=self.compactor.result_cap(RESULT_CAP),
             purpose=purpose,
         )
 
@@ -370,23 +379,12 @@ class Agent(Actor[Assignment, Report]):
         self.standing.cancelled_by = by
         self._scope.cancel()
 
-    def hold(self, by: str) -> None:
-        """Stop before the next step."""
-        if not self.standing.held:
-            self.standing.held = True
-            self.run.append(ActorHeld(actor=self.path, by=by))
-
-    def go_on(self, by: str) -> None:
-        if self.standing.held:
-            self.standing.release()
-            self.run.append(ActorContinued(actor=self.path, by=by))
-
     # --- beginning and end -----------------------------------------------------------------------------------------
 
     def follow(self, earlier: Continuation) -> None:
         """Begin with what the root of an earlier run has heard and said."""
         self.earlier = earlier
-        self.history.restore(earlier.history, ())
+        self.history.restore(earlier.history, (), earlier.measured)
         self.turn = earlier.turn
         recall_skills(self, earlier.carried)
 
@@ -409,6 +407,7 @@ class Agent(Actor[Assignment, Report]):
                 tools=tuple(spec.as_json() for spec in self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
+                window=self.model.window,
                 **self._inherited(),
             )
         )
@@ -419,14 +418,20 @@ class Agent(Actor[Assignment, Report]):
             self.run.append(Warned(actor=self.path, text=text))
         self.answers.warn_of_check()
         announce(self)
-        self.history.add(UserMessage(assignment.task))
+        if not self.run.settings.compacts:
+            self.history.add(UserMessage(assignment.task))
         for name in self.stale_skills:
             self.history.note(STALE_SKILL.format(name=name), "skill")
 
     def _inherited(self) -> dict[str, Any]:
         if (earlier := self.earlier) is None:
             return {}
-        return {"history": messages_to_json(earlier.history), "turn": earlier.turn, "results": earlier.results}
+        return {
+            "history": messages_to_json(earlier.history),
+            "turn": earlier.turn,
+            "results": earlier.results,
+            "measured": earlier.measured,
+        }
 
     def dismiss(self) -> None:
         """End an actor that was cut off before its task ran; nothing happens to one that has ended by itself."""
@@ -451,6 +456,7 @@ class Agent(Actor[Assignment, Report]):
             run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
         finally:
             del run.live[self.path]
+            run.holds.forget(self.path)
             run.deadlines.finish(self.path)
             run.gate.close(self.path)
             self.model.provider.forget(self.path)

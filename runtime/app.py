@@ -74,6 +74,7 @@ class Plan:
     tools: Mapping[str, Tool]
     workspace: Workspace
     humans: Humans = Humans()
+    summary_model: str | None = None
     walls: Walls = Walls()
     shelf: Shelf = Shelf()
     trusted: bool = False
@@ -150,7 +151,20 @@ def plan(
         servers={
             name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
         },
+        summary_model=_summary_model(seen, models),
     )
+
+
+def _summary_model(seen: Outline, models: Models) -> str | None:
+    """The model the settings name for summaries. Raises UsageError for one nobody can ask."""
+    config = seen.here if seen.here.context.summary_model else seen.user
+    name = config.context.summary_model
+    if name is not None:
+        try:
+            models.resolve(name)
+        except UsageError as error:
+            raise UsageError(f"{config.path}: context.summary_model: {error}") from None
+    return name
 
 
 def _given(tool: Tool) -> Tool:
@@ -174,6 +188,11 @@ class LiveRun:
         self._root: Agent | None = None
         self._cancelled_by = ""
         self._starting = trio.CancelScope()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a root, at work or ended."""
+        return self._root is not None or self._done.is_set()
 
     async def report(self) -> Report | None:
         """The root's report, None if the run was suspended to wait for a human. Raises ElencoError if it broke.
@@ -309,6 +328,8 @@ async def open_run(
             ready.humans,
             refresh=resumption is not None and resumption.refresh,
             confirm_unknown=resumption is not None and resumption.confirm_unknown,
+            summary_model=ready.summary_model,
+            compacts=options.compacts,
             output_schema=options.output_schema,
             hooks=ready.hooks,
         ),
@@ -355,7 +376,8 @@ async def open_run(
     try:
         async with run.mcps.open(), serving() as nursery:
             nursery.start_soon(run.deadlines.watch)
-            nursery.start_soon(live.work, ready.root.name, options.task, limits, report)
+            task = "" if options.compacts else options.task
+            nursery.start_soon(live.work, ready.root.name, task, limits, report)
             yield live
             await live.report()
     finally:

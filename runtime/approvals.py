@@ -50,6 +50,7 @@ class Approvals:
         self._asked = 0
         self._by_call: dict[tuple[str, str, str], Pending] = {}
         self._by_id: dict[str, Pending] = {}
+        self._decided: dict[str, ApprovalDecided] = {}
 
     @property
     def pending(self) -> tuple[ApprovalRequested, ...]:
@@ -61,6 +62,7 @@ class Approvals:
     ) -> None:
         """Take over what an earlier process asked: `asked` questions in all, and those whose call has no result yet."""
         self._asked = asked
+        self._decided.update(decisions)
         for request in requests:
             pending = Pending(request, decision=decisions.get(request.id))
             if pending.is_decided():
@@ -141,11 +143,13 @@ class Approvals:
         A cancelled call has decided all the same.
         """
         pending = self._by_id.get(id)
-        if pending is None or pending.decision is not None:
+        if (made := self._decided.get(id)) is not None:
+            raise UsageError(f"{id} was decided before: {made.decision}, by {made.by or 'somebody'}")
+        if pending is None:
             open_ids = ", ".join(request.id for request in self.pending) or "none"
             raise UsageError(f"{id} waits for no decision; open: {open_ids}")
         request = pending.request
-        pending.decision = ApprovalDecided(
+        pending.decision = self._decided[id] = ApprovalDecided(
             actor=request.actor, id=id, decision=decision, by=by, why=why, scope=scope, arguments=arguments
         )
         self._journal.append(pending.decision)

@@ -33,6 +33,7 @@ KEYS = (
     "search",
     "sandbox",
     "approvals",
+    "context",
 )
 
 
@@ -64,6 +65,13 @@ class SearchConfig:
 
 
 @attrs.frozen
+class ContextConfig:
+    """How full contexts are dealt with: the model that writes summaries, provider/model; None: each actor's own."""
+
+    summary_model: str | None = None
+
+
+@attrs.frozen
 class Humans:
     """How many seconds a human is waited for (None: as long as it takes), and what ask_user hears with nobody there."""
 
@@ -87,6 +95,7 @@ class Config:
     search: SearchConfig | None = None
     sandbox: SandboxSettings = SandboxSettings()
     approvals: Humans = Humans()
+    context: ContextConfig = ContextConfig()
 
 
 def user_folder(environment: Mapping[str, str] | None = None) -> Path | None:
@@ -132,6 +141,7 @@ def read(content: str, shown: str) -> Config:
         search=fields.take("search", _search),
         sandbox=fields.take("sandbox", sandbox_settings, SandboxSettings()),
         approvals=fields.take("approvals", _approvals, Humans()),
+        context=fields.take("context", _context, ContextConfig()),
     )
     if faults:
         raise DefinitionError(sorted(faults, key=lambda fault: (fault.line, fault.column)))
@@ -161,6 +171,14 @@ def _http_url(value: Value) -> str:
 def _approvals(value: Value) -> Humans:
     fields = Fields[Any](value, ("timeout", "answer"), [])
     found = Humans(fields.take("timeout", _seconds), fields.take("answer", text))
+    if fields.faults:
+        raise Wrong("", faults=fields.faults)
+    return found
+
+
+def _context(value: Value) -> ContextConfig:
+    fields = Fields[Any](value, ("summary_model",), [])
+    found = ContextConfig(fields.take("summary_model", text))
     if fields.faults:
         raise Wrong("", faults=fields.faults)
     return found

@@ -23,7 +23,8 @@ NEW_TASK = "That run has ended. What follows is a new task, with room and tools 
 @attrs.frozen
 class Continuation:
     """What the root of `run` leaves: its history, its number of replies, the first free number of an actor, and the
-    hashes of long results. `agent`, `prompt`, `tools` and `skills` are what it was, was shown and had loaded.
+    hashes of long results. `agent`, `prompt`, `tools` and `skills` are what it was, was shown and had loaded, `compact`
+    who still wants the history smaller. `measured`: so many messages of it were so many tokens, the request included.
     """
 
     run: str
@@ -35,6 +36,8 @@ class Continuation:
     prompt: tuple[str, ...] = ()
     tools: tuple[JsonObject, ...] = ()
     skills: tuple[SkillLoaded, ...] = ()
+    compact: str = ""
+    measured: tuple[int, int] | None = None
 
     @property
     def carried(self) -> tuple[SkillLoaded, ...]:
@@ -59,7 +62,19 @@ def continuation_of(state: RunState, id: str, old: Contents, new: Contents) -> C
         results[handle] = new.put(text.encode(errors="replace"))
     number = max(actor.number for actor in state.actors.values()) + 1
     skills = tuple(root.skills.values())
-    return Continuation(id, _closed(root), root.turn, number, results, root.agent, root.prompt, root.tools, skills)
+    return Continuation(
+        id,
+        _closed(root),
+        root.turn,
+        number,
+        results,
+        root.agent,
+        root.prompt,
+        root.tools,
+        skills,
+        root.compact,
+        root.measured,
+    )
 
 
 def _closed(root: ActorState) -> tuple[Message, ...]:

@@ -92,7 +92,8 @@ class ActorStarted(Event):
     """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again.
 
     A root that continues an earlier run begins with that run's `history`, after its `turn` replies, and finds long
-    results of then under `results`.
+    results of then under `results`; so many messages of it were so many tokens (`measured`). `window` is the
+    model's, in tokens, where it is known.
     """
 
     type: ClassVar[str] = "actor.started"
@@ -109,6 +110,8 @@ class ActorStarted(Event):
     history: tuple[JsonObject, ...] = ()
     turn: int = 0
     results: JsonObject = attrs.field(factory=dict[str, Any])
+    measured: tuple[int, int] | None = None
+    window: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -448,6 +451,14 @@ class CancelRequested(Event):
     by: str = ""
 
 
+@attrs.frozen(kw_only=True)
+class CompactionRequested(Event):
+    """A person wants the history smaller; it is compacted before the next request, and `context.compacted` tells."""
+
+    type: ClassVar[str] = "compaction.requested"
+    by: str = ""
+
+
 # --- limits and the guard ----------------------------------------------------------------------------------------
 
 
@@ -529,11 +540,23 @@ class LoopStopped(Event):
 
 @attrs.frozen(kw_only=True)
 class ContextCompacted(Event):
+    """The history was made smaller; `before` and `after` are the next request's tokens, `steps` what was done.
+
+    `history` is the new one as a whole, None where nothing could be freed, `results` the hashes of texts it no longer
+    shows, by handle. `number` counts the compactions that a full window (or a person: `by`) asked for; a history cut
+    for a last turn has none. `window` is the model's, as far as it is known by now.
+    """
+
     type: ClassVar[str] = "context.compacted"
     before: int
     after: int
     steps: tuple[str, ...] = ()
     history: tuple[JsonObject, ...] | None = None
+    why: str = ""
+    number: int = 0
+    results: JsonObject = attrs.field(factory=dict[str, Any])
+    by: str = ""
+    window: int | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -167,18 +167,17 @@ def assign_call_ids(message: AssistantMessage, prefix: str) -> AssistantMessage:
 
 
 FRAME_BYTES = 48
+IMAGE_BYTES = 12_000
+"""What a picture counts for at most: providers bill it by its size in pixels, not by the length of its base64."""
 
 
 def size_of(message: Message) -> int:
     """UTF-8 bytes a message adds to a request, framing included: what the estimate of the next call stands on."""
     match message:
         case UserMessage():
-            return FRAME_BYTES + _bytes(message.text) + sum(len(image.data) for image in message.images)
+            return FRAME_BYTES + _bytes(message.text) + _pictures(message.images)
         case ToolResults():
-            return sum(
-                FRAME_BYTES + _bytes(result.content) + sum(len(image.data) for image in result.images)
-                for result in message.results
-            )
+            return sum(FRAME_BYTES + _bytes(result.content) + _pictures(result.images) for result in message.results)
         case AssistantMessage():
             return FRAME_BYTES + sum(_part_bytes(part) for part in message.parts)
 
@@ -193,6 +192,10 @@ def _part_bytes(part: Part) -> int:
             return len(str(part.data))
         case ToolCall():
             return FRAME_BYTES + len(part.name) + (_bytes(part.raw) if part.raw else len(str(part.arguments)))
+
+
+def _pictures(images: tuple[Image, ...]) -> int:
+    return sum(min(len(image.data), IMAGE_BYTES) for image in images)
 
 
 def _bytes(text: str) -> int:

@@ -46,6 +46,11 @@ class ModelRef:
     info: ModelInfo | None
     price: Price | None
 
+    @property
+    def window(self) -> int | None:
+        """Tokens of a request and its reply together, where that is known."""
+        return self.info.window if self.info is not None else None
+
     def price_for(self, input_tokens: int) -> Price | None:
         """The rates a prompt of this size is billed at: some models cost more for a long one."""
         return self.info.price_for(input_tokens) if self.info is not None else self.price
@@ -129,7 +134,9 @@ class Models:
             from .providers.scripted import ScriptedProvider
 
             provider = self._providers[key] = ScriptedProvider.load(Path(file))
-        return ModelRef(provider, file, full_name, None, Price(0, 0))
+        given = self._extra.get(full_name) or self._extra.get(f"scripted/{Path(file).name}")
+        info = attrs.evolve(given, price=given.price or Price(0, 0)) if given is not None else None
+        return ModelRef(provider, file, full_name, info, Price(0, 0) if info is None else info.price)
 
     def _http(self, full_name: str) -> HttpProvider:
         from .providers.discreet import DiscreetProvider

@@ -48,7 +48,8 @@ def _no_limits() -> Limits:
 class RunOptions:
     """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
 
-    `output_schema` is a JSON Schema for the answer of the run's first agent.
+    `output_schema` is a JSON Schema for the answer of the run's first agent. A run that `compacts` makes the
+    conversation it continues smaller, and does nothing else: its task enters nothing.
     """
 
     agent: str = "coordinator"
@@ -62,6 +63,7 @@ class RunOptions:
     yes: bool = False
     headless: bool = False
     mode: Mode = "default"
+    compacts: bool = False
     output_schema: JsonObject | None = None
     sandbox: Sandbox | None = None
     network: Network | None = None
@@ -78,6 +80,7 @@ class RunOptions:
             "deny": list(self.deny),
             "yes": self.yes,
             "mode": self.mode,
+            "compacts": self.compacts,
             "output_schema": self.output_schema,
             "sandbox": self.sandbox,
             "network": self.network,
@@ -107,6 +110,7 @@ class RunOptions:
             yes=yes or bool(wide.get("yes")),
             headless=headless,
             mode=kept.get("mode", "default"),
+            compacts=bool(kept.get("compacts")),
             output_schema=kept.get("output_schema"),
             sandbox=kept.get("sandbox") if trusted or kept.get("sandbox") == "read-only" else None,
             network=kept.get("network") if trusted or kept.get("network") == "none" else None,
@@ -138,10 +142,20 @@ class Outline:
         return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
 
 
-def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str] | None = None) -> Outline:
+def _as_found(cast: Cast) -> Cast:
+    return cast
+
+
+def outline(
+    options: RunOptions,
+    given: Iterable[str] = (),
+    tools: Iterable[str] | None = None,
+    drafted: Callable[[Cast], Cast] = _as_found,
+) -> Outline:
     """Read settings and agent files and look at every name in them; `given` are providers handed over in code.
 
-    The names of tools are looked at where `tools` says which there are.
+    The names of tools are looked at where `tools` says which there are. `drafted` puts agents nobody has saved yet into
+    a cast: into the one that was found, and into what of it counts, whose rights no draft exceeds.
 
     Raises UsageError, DefinitionError.
     """
@@ -150,7 +164,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
     if not os.fsencode(options.workspace.resolve()).decode("utf-8", "ignore") == str(options.workspace.resolve()):
         raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)
-    cast = find(options.workspace)
+    found = find(options.workspace)
+    cast = drafted(found)
     root = cast.get(options.agent)
     providers = {**user.providers, **here.providers}
     known = set(given)
@@ -173,7 +188,8 @@ def outline(options: RunOptions, given: Iterable[str] = (), tools: Iterable[str]
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
     _refuse_output(options, root, members, model)
-    here, cast, notice = counting(options.workspace, here, cast)
+    here, counted, notice = counting(options.workspace, here, found)
+    cast = drafted(counted)
     members = tuple(cast.closure(options.agent))
     servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
     return Outline(

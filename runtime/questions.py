@@ -50,6 +50,7 @@ class Questions:
         self._asked = 0
         self._by_call: dict[tuple[str, str], OpenQuestion] = {}
         self._by_id: dict[str, OpenQuestion] = {}
+        self._given: dict[str, QuestionAnswered] = {}
 
     @property
     def pending(self) -> tuple[QuestionAsked, ...]:
@@ -59,6 +60,7 @@ class Questions:
     def restore(self, asked: int, questions: Iterable[QuestionAsked], answers: Mapping[str, QuestionAnswered]) -> None:
         """Take over what an earlier process asked: `asked` in all, and those whose call has no result yet."""
         self._asked = asked
+        self._given.update(answers)
         for question in questions:
             entry = OpenQuestion(question, given=answers.get(question.id))
             if entry.is_answered():
@@ -95,12 +97,16 @@ class Questions:
         answered all the same.
         """
         entry = self._by_id.get(id)
-        if entry is None or entry.given is not None:
+        if (given := self._given.get(id)) is not None:
+            raise UsageError(f"{id} was answered before, by {given.by or 'somebody'}")
+        if entry is None:
             open_ids = ", ".join(question.id for question in self.pending) or "none"
             raise UsageError(f"{id} waits for no answer; open: {open_ids}")
         if not text.strip():
             raise UsageError(f"the answer to {id} is empty")
-        entry.given = QuestionAnswered(actor=entry.asked.actor, id=id, answer=chosen(text, entry.asked.options), by=by)
+        entry.given = self._given[id] = QuestionAnswered(
+            actor=entry.asked.actor, id=id, answer=chosen(text, entry.asked.options), by=by
+        )
         try:
             self._journal.append(entry.given)
         except AlreadyRecorded as late:

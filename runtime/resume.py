@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 
 from .errors import UsageError
 from .events import (
-    ActorContinued,
     ActorFinished,
     ApprovalRequested,
     BudgetOverrun,
@@ -81,6 +80,7 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
     run.approvals.restore(len(state.requests), _still_asked(state), state.decisions)
     questions = [question for question in state.questions.values() if (question.actor, question.call_id) in open_calls]
     run.questions.restore(len(state.questions), questions, state.answers)
+    run.holds.restore(state)
     run.originals.update(state.originals)
     run.results.restore(state.kept)
     for decision in state.decisions.values():
@@ -144,14 +144,6 @@ def _reopen(run: Run, state: RunState, actor: ActorState, limits: Limits) -> lis
                     opened=1,
                 )
     return found
-
-
-def let_all_go_on(run: Run, by: str) -> None:
-    """Release also those an earlier process held and nobody has taken up yet: they are part of the run."""
-    for actor in run.recovered.actors.values() if run.recovered is not None else ():
-        if actor.held and actor.report is None and actor.path not in run.taken_up:
-            actor.held = False
-            run.append(ActorContinued(actor=actor.path, by=by))
 
 
 def abandon(run: Run, parent: str) -> None:

@@ -20,9 +20,11 @@ from .errors import JournalError
 from .events import Event, RunWaiting
 from .gate import Gate
 from .grants import Grants
+from .holds import Holds
 from .hooks.settings import Hook
 from .instructions import Instructions
 from .journal.interface import Journal
+from .journal.overview import Vitals
 from .limits.loops import GuardSettings
 from .mcps.fleet import Fleet
 from .memory.facts import Facts
@@ -51,9 +53,10 @@ if TYPE_CHECKING:
 class RunSettings:
     """What a run was started with: the model for agents whose file names none, and how far nobody may go.
 
-    `hooks` are those of all actors, in their order. Of a run that goes on: `refresh` takes changed definitions,
-    `confirm_unknown` asks a human what became of calls that may have taken effect.
-    `output_schema` is what the root's answer must fit, whatever its file says.
+    `hooks` are those of all actors, in their order. `summary_model` writes the summaries where it is not the actor's
+    own; a run that `compacts` does nothing else. Of a run that goes on: `refresh` takes changed definitions,
+    `confirm_unknown` asks a human what became of calls that may have taken effect. `output_schema` is what the root's
+    answer must fit, whatever its file says.
     """
 
     model: str
@@ -65,6 +68,8 @@ class RunSettings:
     humans: Humans = Humans()
     refresh: bool = False
     confirm_unknown: bool = False
+    summary_model: str | None = None
+    compacts: bool = False
     output_schema: JsonObject | None = None
     hooks: tuple[Hook, ...] = ()
 
@@ -93,6 +98,7 @@ class Run:
     sandbox: Sandbox = attrs.field(init=False)
     mcps: Fleet = attrs.Factory(Fleet)
     grants: Grants = attrs.Factory(Grants)
+    holds: Holds = attrs.Factory(Holds)
     veil: Veil = attrs.Factory(Veil)
     shelf: Shelf = Shelf()
     trusted: bool = False
@@ -120,6 +126,7 @@ class Run:
         self.results = ResultStore(contents=self.journal.contents)
         self.approvals = Approvals(self.journal, self.check_waiting)
         self.questions = Questions(self.journal, self.check_waiting)
+        self.stream.vitals = self.vitals
         if self.state is not None:
             self.facts = Facts(FactStore(memory_file(self.state)), self.workspace.root, self.id, self.veil.text)
 
@@ -161,6 +168,11 @@ class Run:
             self.append(RunWaiting(on=pending))
         if self.settings.headless:
             self.suspend()
+
+    def vitals(self) -> dict[str, Vitals]:
+        """What the record does not tell of the live actors."""
+        clocks, ledger = self.deadlines, self.gate.ledger
+        return {path: Vitals(clocks.elapsed(path), not clocks.idle(path), ledger.short_of(path)) for path in self.live}
 
     def suspend(self) -> None:
         """End this process's part of the run and leave it as it stands, to be resumed."""

@@ -118,7 +118,7 @@ class Peer:
             raise ToolError(f"the model gave no answer: {error.message}") from error
         finally:
             usage = used(grant, shown, partial, whole=True) if sent else Usage()
-            settle(agent, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
+            settle(agent, agent.model, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
             agent.model.provider.forget(asked.actor)
         text = "".join(part.text for part in reply.parts if isinstance(part, Text))
         return Sample(text, agent.model.full_name, reply.finish == "length")

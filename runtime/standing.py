@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import attrs
-import trio
 
 from .journal.state import ActorState, PastStep, RunState
 from .messages import Message, ToolResults, UserMessage
@@ -15,7 +14,7 @@ from .round import Round
 from .skills.hired import recall_skills
 from .stop import Stop
 from .turn import BYTES_PER_TOKEN
-from .words import CONTINUE, EMPTY, GO_ON, LAST_TURN
+from .words import EMPTY, GO_ON, LAST_TURN
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -36,22 +35,12 @@ class Standing:
     said: str = ""
     too_late: str = ""
     cancelled_by: str = ""
-    held: bool = False
-    released: trio.Event | None = None
     stop: Stop | None = None
-    continued: int = 0
     was_empty: bool = False
     rejected: int = 0
     wrapping_up: bool = False
     wrapped_up: bool = False
     orphans: tuple[ActorState, ...] = ()
-
-    def release(self) -> None:
-        """End a hold."""
-        self.held = False
-        if self.released is not None:
-            self.released.set()
-            self.released = None
 
 
 def restore(agent: Agent, record: RunState, state: ActorState) -> None:
@@ -67,13 +56,13 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         del history[-1], past[-1]
         done = {result.call_id: result for result in last.results}
         seconds = {id: call.seconds for id, call in zip(done, step.calls, strict=True)}
-    agent.history.restore(history, state.steers.values())
+    agent.history.restore(history, state.steers.values(), state.measured)
+    agent.compactor.restore(state)
     agent.turn = state.turn
     standing.said = state.last_text
     standing.rejected = state.rejected
     agent.memory.restore(state.seen, state.notes)
     recall_skills(agent, state.skills.values())
-    standing.held = state.held
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN
     agent.family.recall(state.children)
@@ -87,7 +76,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
         agent.alerts.tell("user_message")
     else:
         notes = [message.text for message in history if isinstance(message, UserMessage) and message.kind == "note"]
-        standing.continued, standing.was_empty = notes.count(CONTINUE), EMPTY in notes
+        standing.was_empty = EMPTY in notes
     if calls := agent.history.conversation.open_calls:
         agent.work = Round(
             calls,

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
 import attrs
 
 from .agent import Agent
 from .app import LiveRun
 from .errors import JournalError, UsageError, did_you_mean
-from .events import CancelRequested, LimitsChanged
+from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged
+from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
-from .resume import let_all_go_on
-from .watch.commands import (
-    Answer,
-    Approve,
-    Cancel,
-    ChangeLimits,
-    Command,
-    Continue,
-    Deny,
-    Hold,
-    Say,
-    Status,
-)
+from .watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, Status
+from .watch.recorded import check_expected
 
 
 @attrs.define(eq=False)
@@ -32,86 +25,137 @@ class Steering:
     live: LiveRun
 
     async def run(self, command: Command) -> JsonObject:
-        """Carry a command out, durably before it takes effect. Raises UsageError, JournalError.
+        """Carry a command out, durably before it is answered. Raises UsageError, JournalError.
 
         A record that cannot be written ends the run, also when all its actors wait and write nothing themselves.
         """
         try:
-            return await self._run(command)
+            return await _ACTIONS[type(command)](self, command)
+        except AlreadyRecorded as late:
+            raise UsageError(str(late)) from late
         except JournalError as error:
             self.live.run.fail(error)
             raise
 
-    async def _run(self, command: Command) -> JsonObject:
-        run = self.live.run
-        match command:
-            case Approve() | Deny():
-                await self._decide(command)
-            case Answer():
-                given = await self.live.questions.answer(command.id, command.text, command.by or "you")
-                return {"answer": given.answer}
-            case Say():
-                agent = self._agent(command.actor)
-                id = f"s{run.journal.last_seq + 1}"  # the place of its event: no later process gives it again
-                agent.steer(id, command.text, command.by or "you", command.interrupt)
-                await run.journal.barrier()
-                return {"id": id, "actor": agent.path}
-            case Cancel():
-                agent = self._agent(command.actor)
-                run.append(CancelRequested(actor=agent.path, by=command.by))
-                await run.journal.barrier()
-                agent.cancel(command.by or "you")
-                return {"actor": agent.path}
-            case Hold():
-                for agent in self._agents(command.actor):
-                    agent.hold(command.by or "you")
-                await run.journal.barrier()
-            case Continue():
-                for agent in self._agents(command.actor):
-                    agent.go_on(command.by or "you")
-                if command.actor is None:
-                    let_all_go_on(run, command.by or "you")
-                await run.journal.barrier()
-            case ChangeLimits():
-                return await self._change_limits(command)
-            case Status():
-                return {"run": run.id, "live": sorted(run.live), "waiting": run.waiting}
-        return {}
+    async def approve(self, command: Approve) -> JsonObject:
+        await self.live.approvals.decide(
+            command.id, "allow", _by(command), scope=command.scope, arguments=command.arguments
+        )
+        return await self._done()
 
-    async def _decide(self, command: Approve | Deny) -> None:
-        approvals = self.live.approvals
-        by = command.by or "you"
+    async def deny(self, command: Deny) -> JsonObject:
+        await self.live.approvals.decide(command.id, "deny", _by(command), why=command.why)
+        return await self._done()
+
+    async def answer(self, command: Answer) -> JsonObject:
+        given = await self.live.questions.answer(command.id, command.text, _by(command))
+        return await self._done(answer=given.answer)
+
+    async def say(self, command: Say) -> JsonObject:
+        agent = await self._agent(command.actor)
+        id = f"s{self.live.run.journal.last_seq + 1}"  # the place of its event: no later process gives it again
+        agent.steer(id, command.text, _by(command), command.interrupt)
+        return await self._done(id=id, actor=agent.path)
+
+    async def cancel(self, command: Cancel) -> JsonObject:
+        if command.actor is None and not self.live.begun:
+            self.live.cancel(_by(command))
+            return await self._done(actor="")
+        agent = await self._agent(command.actor)
+        if by := agent.standing.cancelled_by:
+            raise UsageError(f"{agent.path} is being cancelled already, by {by}")
+        self.live.run.append(CancelRequested(actor=agent.path, by=command.by))
+        agent.standing.cancelled_by = _by(command)
         try:
-            match command:
-                case Approve():
-                    await approvals.decide(command.id, "allow", by, scope=command.scope, arguments=command.arguments)
-                case Deny():
-                    await approvals.decide(command.id, "deny", by, why=command.why)
-        except AlreadyRecorded as late:
-            raise UsageError(str(late)) from late
+            return await self._done(actor=agent.path)
+        finally:
+            agent.cancel(_by(command))
 
-    async def _change_limits(self, command: ChangeLimits) -> JsonObject:
+    async def compact(self, command: Compact) -> JsonObject:
+        agent = await self._agent(command.actor)
+        agent.compactor.ask_for(_by(command))
+        return await self._done(actor=agent.path)
+
+    async def hold(self, command: Hold) -> JsonObject:
         run = self.live.run
-        agent = self._agent(command.actor)
-        limits = run.gate.ledger.change_limits(agent.path, command.limits, command.by or "you")
+        path = (await self._agent(command.actor)).path if command.actor is not None else RUN
+        if not run.live:
+            await self._agent(None)
+        run.holds.hold(path, _by(command))
+        run.append(ActorHeld(actor=path, by=_by(command)))
+        return await self._done(actor=path)
+
+    async def go_on(self, command: Continue) -> JsonObject:
+        run = self.live.run
+        path = (await self._agent(command.actor)).path if command.actor is not None else RUN
+        for each in run.holds.release(path):
+            run.append(ActorContinued(actor=each, by=_by(command)))
+        return await self._done(actor=path)
+
+    async def change_limits(self, command: ChangeLimits) -> JsonObject:
+        run = self.live.run
+        agent = await self._agent(command.actor)
+        check_expected(run.gate.ledger.limits(agent.path), command.expect, agent.path)
+        self._refuse_unpriced(agent, command.limits)
+        limits = run.gate.ledger.change_limits(agent.path, command.limits, _by(command))
         agent.limits = limits
         run.append(LimitsChanged(actor=agent.path, limits=limits.as_json(), by=command.by))
-        await run.journal.barrier()
+        done = await self._done(actor=agent.path, limits=limits.as_json())
         if agent.path in run.live:
             run.deadlines.change(agent.path, limits.timeout)
         run.gate.changed()
-        return {"actor": agent.path, "limits": limits.as_json()}
+        return done
 
-    def _agents(self, actor: str | None) -> list[Agent]:
-        return list(self.live.run.live.values()) if actor is None else [self._agent(actor)]
+    async def status(self, command: Status) -> JsonObject:
+        del command
+        return {"run": self.live.id, **await self.live.stream.overview()}
 
-    def _agent(self, actor: str | None) -> Agent:
-        live = self.live.run.live
-        if not live:
+    async def _done(self, **result: Any) -> JsonObject:
+        """The result, once all that was recorded is durable."""
+        journal = self.live.run.journal
+        seq = journal.last_seq
+        await journal.barrier()
+        return {"seq": seq, **result}
+
+    async def _agent(self, actor: str | None) -> Agent:
+        """The live actor of that path, the root for None. Raises UsageError saying why there is none."""
+        run = self.live.run
+        found = next(iter(run.live.values()), None) if actor is None else run.live.get(actor)
+        if found is not None:
+            return found
+        if not self.live.begun:
+            raise UsageError("the run is only just starting: try again in a moment")
+        if not run.live:
             raise UsageError("too late: the run has ended")
-        if actor is None:
-            return next(iter(live.values()))
-        found = live.get(actor)
-        if found is None:
-            raise UsageError(f"no live actor '{actor}'{did_you_mean(actor, live)}; live: {', '.join(live)}")
-        return found
+        known = await self.live.stream.overview()
+        statuses = {each["path"]: each["status"] for each in known["actors"]}
+        if statuses.get(str(actor), "running") != "running":
+            raise UsageError(f"too late: {actor} has ended ({statuses[str(actor)]})")
+        raise UsageError(f"no live actor '{actor}'{did_you_mean(str(actor), run.live)}; live: {', '.join(run.live)}")
+
+    def _refuse_unpriced(self, agent: Agent, limits: Mapping[str, object]) -> None:
+        if "cost_budget" not in limits:
+            return
+        for path, each in self.live.run.live.items():
+            if (path + "/").startswith(agent.path + "/") and each.model.price is None:
+                raise UsageError(f"cost_budget cannot be kept: no price is known for {each.model.full_name}")
+
+
+def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits) -> str:
+    return command.by or "you"
+
+
+_Action: TypeAlias = Callable[[Steering, Any], Awaitable[JsonObject]]
+
+_ACTIONS: Mapping[type[Command], _Action] = {
+    Approve: Steering.approve,
+    Deny: Steering.deny,
+    Answer: Steering.answer,
+    Say: Steering.say,
+    Cancel: Steering.cancel,
+    Compact: Steering.compact,
+    Hold: Steering.hold,
+    Continue: Steering.go_on,
+    ChangeLimits: Steering.change_limits,
+    Status: Steering.status,
+}

@@ -20,7 +20,7 @@ from .events import (
     ModelWithdrawn,
     Warned,
 )
-from .limits.budget import Granted, Purpose, Refused
+from .limits.budget import Ask, Granted, Purpose, Refused
 from .messages import AssistantMessage, Opaque, Part, Reasoning, Text, ToolCall, Usage, assign_call_ids
 from .model import Delta, ModelRequest, ProviderError, Reply
 from .providers.retry import GiveUp, Retry, decide
@@ -29,6 +29,7 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from .agent import Agent
+    from .models import ModelRef
 
 BYTES_PER_TOKEN = 2
 """As the estimate counts what the provider has not seen yet."""
@@ -47,20 +48,32 @@ class Shown:
     any: bool = False
 
 
-async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage | Stop:
+@attrs.frozen
+class Aside:
+    """A call beside the conversation, such as a summary: not shown, no step, and its reply enters nothing."""
+
+    model: ModelRef
+    request: ModelRequest
+    ask: Ask
+
+
+async def call_model(me: Agent, purpose: Purpose = "turn", aside: Aside | None = None) -> AssistantMessage | Stop:
     """One reply, or why there can be none. Raises ProviderError when no attempt helped, JournalError.
 
     A cancelled call settles its reservation by what was streamed (estimated) and leaves the history as it was.
     """
     run = me.run
+    model = me.model if aside is None else aside.model
     attempt = 0
     while True:
-        request = me.request(purpose, attempt)
-        grant = await run.gate.reserve(me.path, me.ask(request, purpose))
+        request = me.request(purpose, attempt) if aside is None else attrs.evolve(aside.request, attempt=attempt)
+        grant = await run.gate.reserve(me.path, me.ask(request, purpose) if aside is None else aside.ask)
         if isinstance(grant, Refused):
-            run.append(BudgetRefused(actor=me.path, limit=grant.limit, scope=grant.scope, message=grant.message))
+            if aside is None:
+                run.append(BudgetRefused(actor=me.path, limit=grant.limit, scope=grant.scope, message=grant.message))
             return Stop(grant.limit, grant.message)
-        me.result_cap, me.room = grant.result_cap, grant.result_cap * BYTES_PER_TOKEN
+        if aside is None:
+            me.result_cap, me.room = grant.result_cap, grant.result_cap * BYTES_PER_TOKEN
         if grant.output_cap != request.max_output_tokens:
             request = attrs.evolve(request, max_output_tokens=grant.output_cap)
         run.append(
@@ -78,7 +91,7 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
             ModelRequested(
                 actor=me.path,
                 turn=me.turn,
-                model=me.model.full_name,
+                model=model.full_name,
                 purpose=purpose,
                 attempt=attempt,
                 output_cap=grant.output_cap,
@@ -89,10 +102,10 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
         try:
             await run.journal.barrier()
         except BaseException:
-            settle(me, grant, Usage(), None, replied=False)  # nothing has been sent
+            settle(me, model, grant, Usage(), None, replied=False)  # nothing has been sent
             raise
         try:
-            return await _attempt(me, request, grant, purpose)
+            return await _attempt(me, model, request, grant, purpose)
         except ProviderError as error:
             verdict = decide(error, attempt, run.chance.random(), run.deadlines.left(me.path))
             match verdict:
@@ -125,14 +138,17 @@ async def call_model(me: Agent, purpose: Purpose = "turn") -> AssistantMessage |
                     raise
 
 
-async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Purpose) -> AssistantMessage | Stop:
+async def _attempt(
+    me: Agent, model: ModelRef, request: ModelRequest, grant: Granted, purpose: Purpose
+) -> AssistantMessage | Stop:
     run = me.run
     shown = Shown()
     chant = me.alerts.chant_guard()
 
     def emit(deltas: Sequence[Delta]) -> None:
         shown.any = True
-        run.stream.publish_deltas(me.path, deltas)
+        if purpose != "summary":
+            run.stream.publish_deltas(me.path, deltas)
         for delta in deltas:
             shown.size += len(delta.text)
             if delta.kind == "text":
@@ -142,11 +158,12 @@ async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Pu
 
     started = trio.current_time()
     try:
-        reply = await me.model.provider.complete(request, emit)
+        reply = await model.provider.complete(request, emit)
     except StreamCut as cut:
-        settle(me, grant, _guess(grant, shown), None, replied=True)
+        settle(me, model, grant, _guess(grant, shown), None, replied=True)
         run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=str(cut)))
-        me.cut_text = "".join(shown.text)
+        if purpose != "summary":
+            me.cut_text = "".join(shown.text)
         return Stop("loop", str(cut))
     except ProviderError as error:
         partial = error.partial
@@ -155,31 +172,31 @@ async def _attempt(me: Agent, request: ModelRequest, grant: Granted, purpose: Pu
             usage = Usage()
         else:
             usage = used(grant, shown, partial, whole=False)
-        settle(me, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
+        settle(me, model, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
         if shown.any:
             run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
         raise
     except BaseException:
-        settle(me, grant, _guess(grant, shown), None, replied=False)
+        settle(me, model, grant, _guess(grant, shown), None, replied=False)
         raise
-    return _accept(me, reply, grant, purpose, trio.current_time() - started, shown)
+    return _accept(me, model, reply, grant, purpose, trio.current_time() - started, shown)
 
 
 _NEVER_BILLED = frozenset({"connect", "auth", "rate_limit", "overloaded", "context_length", "http"})
 
 
 def _accept(
-    me: Agent, reply: Reply, grant: Granted, purpose: Purpose, seconds: float, shown: Shown
+    me: Agent, model: ModelRef, reply: Reply, grant: Granted, purpose: Purpose, seconds: float, shown: Shown
 ) -> AssistantMessage:
     usage = used(grant, shown, reply, whole=True)
-    cost = settle(me, grant, usage, reply.cost_usd, replied=True)
+    cost = settle(me, model, grant, usage, reply.cost_usd, replied=True)
     if reply.left_out and not me.left_out:
         me.left_out = reply.left_out
         text = f"{me.path}: {reply.left_out} opaque parts of earlier replies do not go to {me.model.full_name}"
         me.run.append(Warned(actor=me.path, text=text))
     counted = None if usage.estimated else usage  # a guess is no part of the message, here or on replay
     message = assign_call_ids(
-        AssistantMessage(runnable(reply, purpose), reply.finish, counted, me.model.full_name, reply.wire),
+        AssistantMessage(runnable(reply, purpose), reply.finish, counted, model.full_name, reply.wire),
         f"a{me.number}t{me.turn}",
     )
     if purpose == "wrap_up":
@@ -201,14 +218,15 @@ def _accept(
             parts=parts_to_json(message),
         )
     )
-    me.turn += 1
+    if purpose != "summary":
+        me.turn += 1
     return message
 
 
 def runnable(reply: Reply, purpose: Purpose) -> tuple[Part, ...]:
     """The parts of a reply that may enter the history: no call in a last turn, or where the provider took the reply
     back, and none that the output limit may have cut."""
-    if purpose == "wrap_up" or reply.finish in ("content_filter", "refusal", "context_window"):
+    if purpose in ("wrap_up", "summary") or reply.finish in ("content_filter", "refusal", "context_window"):
         return tuple(part for part in reply.parts if not isinstance(part, ToolCall))
     if reply.finish != "length":
         return reply.parts
@@ -225,9 +243,11 @@ def runnable(reply: Reply, purpose: Purpose) -> tuple[Part, ...]:
 CUT_CALL = "the reply reached its output limit before the call was complete; ask for less in one call"
 
 
-def settle(me: Agent, grant: Granted, usage: Usage, billed: float | None, *, replied: bool) -> float | None:
+def settle(
+    me: Agent, model: ModelRef, grant: Granted, usage: Usage, billed: float | None, *, replied: bool
+) -> float | None:
     run = me.run
-    if billed is None and (price := me.model.price_for(usage.input)) is not None:
+    if billed is None and (price := model.price_for(usage.input)) is not None:
         billed = price.cost(usage)
     settled = run.gate.settle(grant.id, usage, billed, replied=replied)
     run.append(

@@ -28,7 +28,11 @@ PURE = [
     *(f"runtime/foreign/{name}.py" for name in ("names", "rules", "taking", "claude", "opencode", "models")),
     "runtime/definitions.py",
     "runtime/prices.py",
-    "runtime/context/prompt.py",
+    *(
+        f"runtime/context/{name}.py"
+        for name in ("prompt", "window", "compaction", "summary", "excerpt", "squeeze", "joined", "filling")
+    ),
+    "runtime/cli/context_page.py",
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",
@@ -50,6 +54,7 @@ PURE = [
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
+    *(f"runtime/dash/{name}.py" for name in ("spending", "portrait", "compare", "headers")),
     *(f"runtime/hooks/{name}.py" for name in ("moments", "answers", "matchers", "settings", "environment")),
     *(f"runtime/mcps/{name}.py" for name in ("entry", "frames", "forms", "content", "offer", "pacing")),
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/wire/*.py"))),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from runtime.errors import ElencoError
+from runtime.errors import ElencoError, UsageError
 from runtime.journal.folder import RunFolder, State, open_state
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
@@ -21,6 +21,8 @@ from .server_prompts import filled_in, is_prompt
 from .streams import as_text
 
 PROMPT = "you> "
+COMPACT = "/compact"
+"""The line that makes the conversation smaller and is answered with what came of it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,6 +63,11 @@ class Chat:
         from .live import Shown, begin
 
         def work() -> tuple[int, RunFolder]:
+            if text == COMPACT and self.earlier is None:
+                raise UsageError(f"{COMPACT}: nothing has been said yet")
+            if text == COMPACT:
+                options = attrs.evolve(self.options, task=COMPACT, compacts=True, output_schema=None)
+                return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
             task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
             options = attrs.evolve(self.options, task=task)
             return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not workspace.is_dir():
         raise UsageError(f"the workspace {workspace} is no folder")
     named = list(_named(arguments.paths))
-    look = _Look(workspace)
+    look = Look(workspace)
     files = named if arguments.paths else [*_usual(workspace), *skill_files(look.shelf)]
     faults = [fault for path, shown in files for fault in look.at(path, shown)]
     for line in look.understood:
@@ -93,17 +93,25 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
             yield user / "config.yaml", str(user / "config.yaml")
 
 
-class _Look:
-    """What a file's names are held against: the cast, the tools, the providers of the settings as far as readable."""
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
 
-    def __init__(self, workspace: Path) -> None:
+
+class Look:
+    """What a file's names are held against: the cast, the tools, the providers of the settings as far as readable.
+
+    `tools` are further ones; `told` hears what is no fault of the file: a key that is not set.
+    """
+
+    def __init__(self, workspace: Path, tools: Iterable[str] = (), told: Callable[[str], None] = _tell) -> None:
         self._workspace = workspace
+        self._told = told
         self._cast: Cast = find(workspace)
         self.shelf = find_skills(workspace)
         self.understood: list[str] = []
         from runtime.tools.registry import built_in
 
-        self._tools = [tool.name for tool in (*built_in(), *plugins().tools)]
+        self._tools = [*(tool.name for tool in (*built_in(), *plugins().tools)), *tools]
         self._providers: dict[str, ProviderConfig] = {}
         self._servers: set[str] = set()
         user = settings.user_folder()
@@ -139,13 +147,22 @@ class _Look:
                 definition = read(content, shown)
                 warnings = [*definition.warnings, *self._shadow(definition.name, path, shown)]
                 warnings += self._ring(definition)
-                found = explained(self._vetted(definition, content, shown), self.shelf)
+                found = self._vetted(definition, content, shown)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted([*found, *warnings], key=lambda fault: (fault.line, fault.column))
 
+    def at_draft(self, content: str, shown: str) -> list[Fault]:
+        """The faults of an agent file that is not saved yet."""
+        try:
+            definition = read(content, shown)
+            found = [*self._vetted(definition, content, shown), *definition.warnings, *self._ring(definition)]
+        except DefinitionError as error:
+            found = list(error.faults)
+        return sorted(found, key=lambda fault: (fault.line, fault.column))
+
     def _vetted(self, definition: Definition, content: str, shown: str) -> list[Fault]:
-        return vet_agent(
+        found = vet_agent(
             definition,
             content,
             agents=[*self._cast.members, definition.name],
@@ -156,6 +173,7 @@ class _Look:
             check_model=self._check_model(shown),
             workspace=self._workspace,
         )
+        return explained(found, self.shelf)
 
     def _foreign(self, path: Path, shown: str, content: str, style: Style) -> list[Fault]:
         """Another runtime's file as the cast takes it, with what is understood kept to be told."""
@@ -185,7 +203,7 @@ class _Look:
             try:
                 check_name(name, ModelFlags(), self._providers, os.environ, shown)
             except KeyMissing as missing:
-                print(f"{shown}: {missing}", file=sys.stderr)
+                self._told(f"{shown}: {missing}")
 
         return check
 

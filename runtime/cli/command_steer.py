@@ -1,4 +1,4 @@
-"""`elenco approve`, `deny`, `answer`, `say`, `cancel`, `hold`, `continue`: to a live run, or kept for its next one."""
+"""`elenco approve`, `deny`, `answer`, `say`, `cancel`, `hold`, `continue`, `compact`: to a live run, or kept for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _command(arguments: argparse.Namespace) -> Command:
-    from runtime.watch.commands import Answer, Approve, Cancel, Continue, Deny, Hold, Say
+    from runtime.watch.commands import Answer, Approve, Cancel, Compact, Continue, Deny, Hold, Say
 
     match arguments.command:
         case "approve":
@@ -43,6 +43,8 @@ def _command(arguments: argparse.Namespace) -> Command:
             return Say(text=as_text(arguments.text), actor=arguments.actor, interrupt=arguments.interrupt, by="you")
         case "hold":
             return Hold(actor=arguments.actor, by="you")
+        case "compact":
+            return Compact(actor=arguments.actor, by="you")
         case "continue":
             return Continue(actor=arguments.actor, by="you")
         case _:
@@ -51,6 +53,7 @@ def _command(arguments: argparse.Namespace) -> Command:
 
 def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
     """What was done, and for a run that no process works on, how it goes on."""
+    whom = getattr(arguments, "actor", None) or f"run {run}"
     later = f"   then: elenco resume {run}" if recorded else ""
     match arguments.command:
         case "approve" | "deny":
@@ -60,5 +63,12 @@ def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
             return f"answered {arguments.id}{later}"
         case "say":
             return f"told {arguments.actor or 'the root agent'}; it reads it at its next step{later}"
-        case word:
-            return f"{word}: {arguments.actor or f'run {run}'}{later}"
+        case "hold":
+            back = f" --actor {arguments.actor}" if arguments.actor else ""
+            return f"{whom} stops before its next step   go on: elenco continue {run}{back}{later}"
+        case "continue":
+            return f"{whom} goes on{later}"
+        case "compact":
+            return f"{arguments.actor or 'the root agent'} compacts before its next request{later}"
+        case _:
+            return f"cancelled: {whom}{later}"

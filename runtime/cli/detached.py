@@ -38,7 +38,7 @@ def detach(work: Callable[[Began], int]) -> int:
     os.close(reading)
     os.setsid()
     _let_go()
-    return work(lambda folder: _began(folder, writing))
+    return work(lambda folder: began(folder, writing))
 
 
 def _told(child: int, reading: int) -> int:
@@ -51,7 +51,11 @@ def _told(child: int, reading: int) -> int:
     return 0
 
 
-def _began(folder: Path, writing: int) -> None:
+def began(folder: Path, writing: int) -> None:
+    """Tell the run's id at a descriptor, and close it; from now on what the process says goes to the run's log.
+
+    Raises JournalError.
+    """
     log = folder / LOG
     try:
         opened = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -52,7 +52,7 @@ LAST_WORDS = 5.0
 class Shown:
     """What of a run is shown where; `announced`: which model answers was said already.
 
-    `began` is told of a detached run, once it is on record and can be steered.
+    `began` is told of a detached run, once it is on record and can be steered. `asks`: questions are put here as well.
     """
 
     json: bool = False
@@ -60,6 +60,7 @@ class Shown:
     output: Path | None = None
     announced: bool = False
     began: Began | None = None
+    asks: bool = True
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, announced: bool = False) -> Shown:
@@ -113,7 +114,7 @@ async def stay(
     continues: Continuation | None = None,
 ) -> int:
     """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
-    asks = not ready.options.headless and (not shown.json or sys.stderr.isatty())
+    asks = shown.asks and not ready.options.headless and (not shown.json or sys.stderr.isatty())
     screen = screen_for_stderr(tree=not shown.silent and shown.began is None)
     outcome = Outcome(time.time(), _watcher(asks, shown, screen))
     if resumption is not None:
@@ -156,7 +157,7 @@ async def _viewed(
                 _announced(ready, folder, journal, shown, screen, resumption),
                 serve(live.stream, Steering(live), folder),
             ):
-                nursery.start_soon(_on_signals, live)
+                await nursery.start(_on_signals, live)
                 if shown.json:
                     await viewers.start(json_lines, live)
                 if watcher.detail != "none":
@@ -259,9 +260,10 @@ def _write_answer(path: Path, text: str) -> str:
     return ""
 
 
-async def _on_signals(live: LiveRun) -> None:
+async def _on_signals(live: LiveRun, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """The first signal cancels the run cleanly, the second ends the process at once."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        task_status.started()
         count = 0
         async for number in signals:
             count += 1

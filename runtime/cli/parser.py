@@ -29,7 +29,8 @@ Try first
   elenco run coordinator "Write release notes" --max-steps 40 --cost-budget 0.50
   elenco runs                                      what ran, how it ended, what to type next
 
-Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN   approve | deny | answer RUN ID   say RUN "TEXT"
+Run        run [AGENT] "TASK"   chat   resume RUN   cancel RUN
+Steer      approve | deny | answer RUN ID   say RUN "TEXT"   hold | continue | limits RUN
 Look       runs   show RUN   tail RUN --follow   dash   rename RUN NAME   delete RUN
 Go back    undo RUN   fork RUN --at SEQ   run --continue RUN "TASK"   import FILE   runs --prune
 Cast       agents   skills   models   tools   mcp   memory   check [PATH...]   init   trust   doctor   debug FAMILY
@@ -178,6 +179,7 @@ def _runs(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--format", choices=("text", "md", "json", "jsonl"), default="text")
+    parser.add_argument("--context", action="store_true", help="what fills the window of each agent's model, by part")
 
 
 def _tail(parser: argparse.ArgumentParser) -> None:
@@ -189,7 +191,19 @@ def _tail(parser: argparse.ArgumentParser) -> None:
 
 def _of_actor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--actor", metavar="PATH", help="only this actor and what is below it")
+    parser.add_argument("--actor", metavar="PATH", help="only this actor")
+
+
+def _limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="whose limits (default: the root agent's)")
+    limit_flags(parser.add_argument_group("limits: N sets, +N raises; without any, show what is used of what"))
+    parser.add_argument("--json", action="store_true", help="what is used of what, as JSON")
+
+
+def _one_actor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN")
+    parser.add_argument("--actor", metavar="PATH", help="which one (default: the root agent)")
 
 
 def _decision(parser: argparse.ArgumentParser) -> None:
@@ -374,7 +388,11 @@ COMMANDS: dict[str, Spec] = {
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
     "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),
-    "show": (_show, "Show a run: answer, actors, what each did and spent.", "elenco show k7f2 --format md"),
+    "show": (
+        _show,
+        "Show a run: answer, actors, what each did and spent.",
+        "elenco show k7f2 --format md\nelenco show k7f2 --context",
+    ),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
     "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
@@ -384,8 +402,23 @@ COMMANDS: dict[str, Spec] = {
         "Tell an agent something; it reads it at its next step.",
         'elenco say k7f2 "Only look in docs/"\nelenco say k7f2 "Stop" --actor coordinator/researcher-1 --interrupt',
     ),
-    "hold": (_of_actor, "Let a live run, or one actor, stop before its next step.", "elenco hold k7f2"),
-    "continue": (_of_actor, "Let what was held go on.", "elenco continue k7f2"),
+    "hold": (
+        _of_actor,
+        "Let everybody in a run, or one actor, stop before the next step; clocks stand still meanwhile.",
+        "elenco hold k7f2\nelenco hold k7f2 --actor coordinator/researcher-1",
+    ),
+    "continue": (_of_actor, "Let everybody who is held, or one actor, go on.", "elenco continue k7f2"),
+    "limits": (
+        _limits,
+        "Show what a run has used of its limits, or change them while it works.",
+        "elenco limits k7f2\nelenco limits k7f2 --max-steps +20 --timeout 1200\n"
+        "elenco limits k7f2 --actor coordinator/researcher-1 --token-budget +50000",
+    ),
+    "compact": (
+        _one_actor,
+        "Make an agent's conversation smaller before its next request, full window or not.",
+        "elenco compact k7f2\nelenco compact k7f2 --actor coordinator/writer-1",
+    ),
     "cancel": (
         _of_actor,
         "Cancel a live run, or one actor of it.",
@@ -469,7 +502,7 @@ COMMANDS: dict[str, Spec] = {
 }
 
 
-STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "cancel"})
+STEERING = frozenset({"approve", "deny", "answer", "say", "hold", "continue", "compact", "cancel"})
 
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:

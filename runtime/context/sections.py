@@ -40,6 +40,8 @@ def announce(agent: Agent) -> None:
     earlier = agent.earlier
     if earlier is None:
         return
+    if earlier.compact and not agent.run.settings.compacts:
+        agent.compactor.ask_for(earlier.compact)
     for event in earlier.skills:
         if event.name in agent.skills.loaded:
             agent.run.append(_carried(event, agent.path))

@@ -23,12 +23,12 @@ def squeezed(messages: Sequence[Message], excess: int) -> tuple[Message, ...]:
         begin -= 1
     tail = messages[begin:-1]
     sizes = sorted(byte_length(text) for message in tail for text in _texts(message))
-    level = _level(sizes, sum(sizes) - excess)
+    level = level_of(sizes, sum(sizes) - excess)
     return (*messages[:begin], *(_cut(message, level) for message in tail), *messages[begin:][-1:])
 
 
-def _level(sizes: list[int], room: int) -> int:
-    """The size to which all longer ones are cut, so that together they have at most `room`."""
+def level_of(sizes: list[int], room: int) -> int:
+    """The size to which all longer ones are cut, so that together they have at most `room`; `sizes` rise."""
     for place, size in enumerate(sizes):
         share = max(0, room) // (len(sizes) - place)
         if size > share:

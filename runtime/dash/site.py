@@ -15,7 +15,7 @@ import attrs
 from runtime.errors import ElencoError, UsageError
 from runtime.journal.folder import State
 
-from . import routes_events, routes_files, routes_runs, shell
+from . import routes_events, routes_files, routes_playground, routes_runs, routes_usage, shell
 from .admission import Door
 
 if TYPE_CHECKING:
@@ -35,7 +35,13 @@ class Desk:
     stopping: asyncio.Event
 
 
-GROUPS: tuple[Callable[[Desk], list[Route]], ...] = (routes_runs.routes, routes_events.routes, routes_files.routes)
+GROUPS: tuple[Callable[[Desk], list[Route]], ...] = (
+    routes_runs.routes,
+    routes_events.routes,
+    routes_files.routes,
+    routes_usage.routes,
+    routes_playground.routes,
+)
 
 
 def site(desk: Desk, files: shell.Shell) -> ASGIApp:

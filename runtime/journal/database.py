@@ -166,6 +166,12 @@ class Database:
         """The events that tell the state of a run, oldest first."""
         return [self.record(row) for row in self._all(f"SELECT * FROM events WHERE {MILESTONES} ORDER BY seq")]
 
+    def records_of(self, types: Sequence[str], from_seq: int, to_seq: int) -> list[Record]:
+        """The events of some types from one `seq` to another, both included."""
+        marks = ",".join("?" for _ in types)
+        query = f"SELECT * FROM events WHERE seq BETWEEN ? AND ? AND type IN ({marks}) ORDER BY seq"
+        return [self.record(row) for row in self._all(query, from_seq, to_seq, *types)]
+
     def has_outcome(self, actor: str, call_id: str) -> bool:
         query = "SELECT 1 FROM events WHERE type = 'tool.finished' AND actor = ? AND ref = ?"
         return bool(self._all(query, actor, call_id))

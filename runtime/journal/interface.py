@@ -50,8 +50,8 @@ class Journal(Protocol):
         """The seq of the newest event on disk."""
         ...
 
-    def append(self, event: Event) -> int:
-        """Take a kept event and return its seq, counted from 1.
+    def append(self, event: Event, body: str | None = None) -> int:
+        """Take a kept event and return its seq, counted from 1; `body` is its JSON where somebody has written it.
 
         Raises AlreadyRecorded for a second outcome of a call or a second decision on an approval, and JournalError
         once a commit has failed.

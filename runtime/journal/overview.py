@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import attrs
 
 from runtime.events import ApprovalRequested, QuestionAsked, body_of
 from runtime.messages import JsonObject
 from runtime.record import usage_to_json
 
-from .state import ActorState, RunState
+from .budgets import Total, budgets, totals
+from .state import ActorState, CallState, Held, RunState
 
 
-def overview(state: RunState) -> JsonObject:
-    """Run, tree of actors, what they do, what waits for a human, and the latest alerts and warnings."""
+@attrs.frozen
+class Vitals:
+    """What only an actor's own process knows: its clock in seconds, whether it runs, and the limit it waits for."""
+
+    elapsed: float
+    runs: bool
+    short_of: str = ""
+
+
+def overview(state: RunState, vitals: Mapping[str, Vitals] | None = None) -> JsonObject:
+    """Run, tree of actors, what they do, what waits for a human, and the latest alerts and warnings.
+
+    `vitals` are those of the live actors, by path; without them clocks are as they were last recorded.
+    """
     started = state.started
+    alive = vitals or {}
+    sums = totals(state)
+    seconds = {path: each.elapsed for path, each in alive.items()}
     return {
         "seq": state.seq,
         "at": state.at,
@@ -28,7 +47,17 @@ def overview(state: RunState) -> JsonObject:
         "steps": state.steps,
         "usage": usage_to_json(state.usage),
         "cost_usd": state.cost_usd,
-        "actors": [actor_overview(actor) for actor in state.actors.values()],
+        "held": _held(state.held),
+        "actors": [
+            {
+                **actor_overview(actor, held=bool(state.held or actor.held)),
+                "waits_for": waits_for(state, actor, alive.get(actor.path)),
+                "total": _total(sums[actor.path]),
+                "budgets": list(budgets(state, actor, sums, seconds)),
+                **_clock(actor, alive.get(actor.path)),
+            }
+            for actor in state.actors.values()
+        ],
         "approvals": [_asked(state, request) for request in state.pending_approvals],
         "questions": [_asked(state, question) for question in state.pending_questions],
         "alerts": [
@@ -42,16 +71,19 @@ def overview(state: RunState) -> JsonObject:
     }
 
 
-def actor_overview(actor: ActorState) -> JsonObject:
-    """One actor: who, how far, and what it does now (`doing`: thinking, calling, idle, held or its end)."""
+def actor_overview(actor: ActorState, *, held: bool) -> JsonObject:
+    """One actor by itself: who, how far, and what it does now; `held` says whether it may not take its next step."""
     return {
         "path": actor.path,
         "agent": actor.agent,
         "parent": actor.parent,
+        "children": list(actor.children),
+        "number": actor.number,
+        "background": actor.background,
         "task": actor.task,
         "model": actor.model,
         "status": actor.status,
-        "doing": doing(actor),
+        "doing": doing(actor, held=held),
         "started_at": actor.started_at,
         "last_at": actor.last_at,
         "limits": actor.limits,
@@ -59,12 +91,15 @@ def actor_overview(actor: ActorState) -> JsonObject:
         "tool_calls": actor.tool_calls,
         "usage": usage_to_json(actor.usage),
         "cost_usd": actor.cost_usd,
+        "held": _held(actor.held),
+        "context": context(actor),
         "calls": [
             {
                 "call_id": call.call_id,
                 "name": call.name,
                 "arguments": call.arguments,
                 "started": call.started > 0,
+                "started_at": call.started_at or None,
                 "waits_for": call.approval or call.question or None,
             }
             for call in actor.open_calls
@@ -76,15 +111,70 @@ def actor_overview(actor: ActorState) -> JsonObject:
     }
 
 
-def doing(actor: ActorState) -> str:
-    """One word for what an actor does."""
+def doing(actor: ActorState, *, held: bool = False) -> str:
+    """One word for what an actor does: thinking, calling, held, idle, or its status when it has ended.
+
+    `held`: the whole run is, or it itself.
+    """
     if actor.status != "running":
         return actor.status
     if actor.request is not None:
         return "thinking"
-    if actor.missing:
-        return "calling"
-    return "held" if actor.held else "idle"
+    if held and actor.between_steps:
+        return "held"
+    return "calling" if actor.missing else "idle"
+
+
+def waits_for(state: RunState, actor: ActorState, vitals: Vitals | None = None) -> list[JsonObject]:
+    """What an actor waits for, by kind and id: humans, children, its model, its tools, a place in a budget."""
+    if actor.status != "running":
+        return []
+    if actor.request is not None:
+        return [{"kind": "model", "id": actor.request.model}]
+    if (held := actor.held or state.held) and actor.between_steps:
+        return [{"kind": "hold", "id": held.by}]
+    if vitals is not None and vitals.short_of:
+        return [{"kind": "budget", "id": vitals.short_of}]
+    if calls := actor.open_calls:
+        return [_call_waits(state, actor, call) for call in calls]
+    return [{"kind": "child", "id": child} for child in actor.children if state.actors[child].status == "running"]
+
+
+def _call_waits(state: RunState, actor: ActorState, call: CallState) -> JsonObject:
+    if call.approval in state.pending:
+        return {"kind": "approval", "id": call.approval}
+    if call.question in state.pending:
+        return {"kind": "question", "id": call.question}
+    child = state.child_of(actor.path, call.call_id)
+    if child is not None and child.status == "running" and not child.background:
+        return {"kind": "child", "id": child.path}
+    return {"kind": "tool", "id": call.call_id}
+
+
+def context(actor: ActorState) -> JsonObject:
+    """How full the model's window is, as far as it is known."""
+    tokens, window = actor.context, actor.window
+    percent = round(100 * tokens / window) if tokens and window else None
+    return {"tokens": tokens or None, "window": window, "percent": percent, "compactions": actor.compactions}
+
+
+def _clock(actor: ActorState, vitals: Vitals | None) -> JsonObject:
+    if vitals is None:
+        return {"elapsed": actor.elapsed, "clock": "stands"}
+    return {"elapsed": vitals.elapsed, "clock": "runs" if vitals.runs else "stands"}
+
+
+def _total(total: Total) -> JsonObject:
+    return {
+        "steps": total.steps,
+        "tool_calls": total.tool_calls,
+        "usage": usage_to_json(total.usage),
+        "cost_usd": total.cost_usd,
+    }
+
+
+def _held(held: Held | None) -> JsonObject | None:
+    return None if held is None else {"by": held.by, "since": held.since}
 
 
 def _asked(state: RunState, event: ApprovalRequested | QuestionAsked) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -81,6 +81,9 @@ class RunReader:
 
     def milestones(self) -> list[Record]:
         return self._database.milestones() if self._database is not None else []
+
+    def records_of(self, types: Sequence[str], from_seq: int, to_seq: int) -> list[Record]:
+        return self._database.records_of(types, from_seq, to_seq) if self._database is not None else []
 
     def has_outcome(self, actor: str, call_id: str) -> bool:
         return self._database is not None and self._database.has_outcome(actor, call_id)

@@ -19,6 +19,7 @@ from runtime.events import (
     BudgetReserved,
     BudgetSettled,
     CancelRequested,
+    CompactionRequested,
     ContextCompacted,
     Event,
     FileChanged,
@@ -59,7 +60,7 @@ from runtime.events import (
 from runtime.messages import Message, ToolResults, UserMessage
 from runtime.record import message_of, messages_from_json, reply_of, result_of, usage_from_json
 
-from .state import ActorState, ActorStatus, Alert, CallState, PastCall, PastNote, PastStep, RunState
+from .state import ActorState, ActorStatus, Alert, CallState, Held, PastCall, PastNote, PastStep, RunState
 
 KEPT_ALERTS = 100
 STARTING = "start_"
@@ -158,7 +159,7 @@ def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -
 
 
 def _held(state: RunState, event: ActorHeld | ActorContinued, record: Record) -> None:
-    held = isinstance(event, ActorHeld)
+    held = Held(event.by, record.at) if isinstance(event, ActorHeld) else None
     actor = state.actors.get(event.actor)
     if actor is not None:
         actor.held = held
@@ -287,11 +288,14 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         started_at=record.at,
         last_at=record.at,
         turn=event.turn,
+        window=event.window,
+        measured=event.measured,
     )
     state.kept.update(event.results)
     if state.histories:
         actor.history += messages_from_json(event.history)
-        actor.history.append(UserMessage(event.task))
+        if event.task or not event.history:
+            actor.history.append(UserMessage(event.task))
     state.actors[actor.path] = actor
     state.by_call[event.parent, event.call_id] = actor.path
     parent = state.actors.get(event.parent) if event.parent is not None else None
@@ -311,7 +315,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.report = event.report
     actor.status = cast("ActorStatus", event.report.get("status", "failed"))
     actor.request = None
-    actor.held = False
+    actor.held = None
     actor.judged = True
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
@@ -332,13 +336,14 @@ def _model_ended(
 
 def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, record: Record) -> None:
     actor.request = None
+    if event.purpose == "summary":
+        return
+    actor.context = event.usage.get("input", 0) + event.usage.get("output", 0)
     actor.turn = event.turn + 1
     actor.wrapped_up = event.purpose == "wrap_up"
     actor.reopened = False
     if event.text.strip():
         actor.last_text = event.text
-    if event.purpose == "summary":
-        return
     actor.hooked = [hook for hook in actor.hooked if hook.event in ("run_start", "actor_start")]
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)
@@ -460,11 +465,27 @@ def _hook_finished(state: RunState, actor: ActorState, event: HookFinished, reco
             actor.history.append(UserMessage(event.context, "note"))
 
 
+def _compaction_requested(state: RunState, actor: ActorState, event: CompactionRequested, record: Record) -> None:
+    actor.compact = event.by
+
+
 def _context_compacted(state: RunState, actor: ActorState, event: ContextCompacted, record: Record) -> None:
+    if event.by:
+        actor.compact = ""
+    if event.history is None:
+        return
+    actor.judged = True
     if state.histories:
-        if event.history is not None:
-            actor.history = list(messages_from_json(event.history))
+        actor.history = list(messages_from_json(event.history))
         actor.past.append(PastNote("compaction"))
+        if event.number:
+            actor.measured = (len(actor.history), event.after)
+    if event.number:
+        actor.context = event.after
+        actor.window = event.window or actor.window
+        actor.compactions = event.number
+        actor.summaries += any(step.startswith("summarised") for step in event.steps)
+    state.kept.update(event.results)
 
 
 def _budget_reserved(state: RunState, actor: ActorState, event: BudgetReserved, record: Record) -> None:
@@ -548,6 +569,7 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     NoteAdded: _note_added,
     HookFinished: _hook_finished,
     ContextCompacted: _context_compacted,
+    CompactionRequested: _compaction_requested,
     BudgetReserved: _budget_reserved,
     BudgetRefused: _budget_refused,
     PrefixChanged: _prefix_changed,

@@ -33,6 +33,14 @@ Phase: TypeAlias = Literal["running", "waiting", "held", "ended"]
 Alert: TypeAlias = LoopNudged | LoopBlocked | LoopStopped
 
 
+@attrs.frozen
+class Held:
+    """Who holds an actor, or a run, and since when."""
+
+    by: str
+    since: float
+
+
 @attrs.define
 class CallState:
     """One tool call of the round under way. `started` counts its tool.started events: 0 means it never ran.
@@ -94,8 +102,10 @@ class ActorState:
     is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
     been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
-    run again before the next reply, `sent_back`: how often a hook has refused its end. `rejected`:
-    answers that did not hold and went back.
+    run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
+    history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
+    tokens then. `context`: tokens of its last request with the reply, of `window`. `compact`: who wants the history
+    smaller, and it has not been tried yet. `rejected`: answers that did not hold and went back.
     """
 
     path: str
@@ -111,7 +121,7 @@ class ActorState:
     definition: str
     started_at: float
     status: ActorStatus = "running"
-    held: bool = False
+    held: Held | None = None
     history: list[Message] = attrs.Factory(list[Message])
     past: list[PastStep | PastNote] = attrs.Factory(list[PastStep | PastNote])
     calls: dict[str, CallState] = attrs.Factory(dict[str, CallState])
@@ -140,6 +150,12 @@ class ActorState:
     reopened: bool = False
     judged: bool = True
     result_cap: int = 0
+    window: int | None = None
+    compactions: int = 0
+    summaries: int = 0
+    measured: tuple[int, int] | None = None
+    context: int = 0
+    compact: str = ""
     rejected: int = 0
     last_text: str = ""
     last_at: float = 0.0
@@ -157,6 +173,11 @@ class ActorState:
     def open_calls(self) -> tuple[CallState, ...]:
         """Calls of the last reply that have no result yet, in call order."""
         return tuple(call for call in self.calls.values() if call.finished is None)
+
+    @property
+    def between_steps(self) -> bool:
+        """Whether nothing of its next step has begun: no request is out, and of the calls none was even looked at."""
+        return self.request is None and not any(call.verdict or call.started for call in self.calls.values())
 
     @property
     def unclear_calls(self) -> tuple[CallState, ...]:
@@ -198,7 +219,7 @@ class RunState:
     server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
-    held: bool = False
+    held: Held | None = None
     resumed: int = 0
     cancel: CancelRequested | None = None
     by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])

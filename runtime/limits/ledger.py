@@ -182,6 +182,11 @@ class Ledger:
         """Those who wait for a call, first come first."""
         return tuple(self._line)
 
+    def short_of(self, path: str) -> str:
+        """The limit that keeps a waiting actor from its call; "" for one who does not wait."""
+        waiter = self._line.get(path)
+        return "" if waiter is None else waiter.limit
+
     def withdraw(self, path: str) -> None:
         """Leave the line without an answer; nothing happens to one who is not in it."""
         self._line.pop(path, None)

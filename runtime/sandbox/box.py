@@ -98,11 +98,15 @@ class Box:
 
 @attrs.frozen(eq=False)
 class Confined:
-    """Where the commands of one actor run: its level, and whether they reach the network."""
+    """Where the commands of one actor run: its level, and whether they reach the network.
+
+    A command that `talks` has its standard input and its errors in pipes of their own.
+    """
 
     sandbox: Sandbox
     level: Level
     network: bool
+    talks: bool = False
 
     @property
     def says(self) -> str:
@@ -110,7 +114,7 @@ class Confined:
         return f"{self.level}, network {'on' if self.network else 'off'}"
 
     async def start(self, command: str) -> Box:
-        """Start a command line under bash, its output and errors in one pipe, nothing on its input.
+        """Start a command line under bash; unless it `talks`, its output and errors in one pipe, nothing on its input.
 
         Raises SandboxError where it cannot be walled in as it should be. A cancelled call leaves no process.
         """
@@ -232,8 +236,8 @@ class Confined:
                 words,
                 cwd=box.workspace,
                 env=env,
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.STDOUT,
+                stdin=subprocess.PIPE if self.talks else subprocess.DEVNULL,
+                stderr=subprocess.PIPE if self.talks else subprocess.STDOUT,
                 passed=passed,
                 wraps=wraps,
             )

@@ -141,7 +141,7 @@ class Adversary:
     # --- what it says --------------------------------------------------------------------------------------------
 
     def _reply(self, random: Random, request: ModelRequest) -> Reply:
-        manner = self.world.manners[request.agent]
+        manner = self.world.manners.get(request.agent, "talker")  # a summary is nobody's
         parts = list(self._parts(random, request, manner))
         calls = [part for part in parts if isinstance(part, ToolCall)]
         finish: Finish = "tool_calls" if calls else "stop"

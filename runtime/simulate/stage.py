@@ -30,12 +30,13 @@ def staged(
     model: str,
     providers: Mapping[str, Provider],
     price: Price | None = None,
+    window: int | None = None,
     tools: Iterable[Tool] = (),
     environment: Mapping[str, str] | None = None,
     humans: Humans | None = None,
     hooks: Iterable[Hook] = (),
 ) -> Plan:
-    """The plan of a run whose root is the agent the options name; `price` is that of every model.
+    """The plan of a run whose root is the agent the options name; `price` and `window` are those of every model.
 
     Nothing but the workspace's folder is looked at. Raises UsageError for a model nobody gave, PathError.
     """
@@ -43,7 +44,7 @@ def staged(
     cast = Cast(members)
     root = cast.get(options.agent)
     names = {model, *(each.model for each in cast.closure(root.name) if each.model)}
-    prices = {name: ModelInfo(price=price) for name in names}
+    prices = {name: ModelInfo(window=window, price=price) for name in names}
     return Plan(
         options=options,
         cast=cast,

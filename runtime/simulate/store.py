@@ -40,8 +40,8 @@ class Store(MemoryJournal):
             self._news = trio.Event()
             self.flush()
 
-    def append(self, event: Event) -> int:
-        seq = super().append(event)
+    def append(self, event: Event, body: str | None = None) -> int:
+        seq = super().append(event, body)
         self._news.set()
         if isinstance(event, RunWaiting):
             self.on_waiting()

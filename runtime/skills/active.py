@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -178,13 +178,16 @@ class ActiveSkills:
             if loaded.digest and ((entry := self.offered.get(name)) is None or _digest(entry.path) != loaded.digest)
         )
 
-    def reoffer(self, chars: int = REOFFER_CHARS) -> str:
-        """What to show again once the messages in which skills were loaded are gone; "" where none was.
+    def reoffer(self, shown: Collection[str] = (), chars: int = REOFFER_CHARS) -> str:
+        """What to show again once the messages in which skills were loaded are gone, all but those `shown`.
 
-        The newest come whole, as long as they fit into `chars`; the others are named, to be loaded again.
+        The newest come whole, as long as they fit into `chars`; the others are named, to be loaded again. "" where
+        none was loaded.
         """
         room, whole, named = chars, list[str](), list[str]()
         for each in reversed(self.loaded.values()):
+            if any(_plain(each.name) == _plain(name) for name in shown):
+                continue
             if each.text and len(each.text) <= min(room, REOFFER_EACH):
                 whole.append(each.text)
                 room -= len(each.text)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import attrs
 import trio
 
+from runtime.context.excerpt import LEAST_CHARS, NEAR
+from runtime.context.excerpt import shorten as shorten
 from runtime.errors import JournalError
 from runtime.limits.estimate import byte_length
 
@@ -21,23 +23,6 @@ if TYPE_CHECKING:
 PAGE_CHARS = 20_000
 KEPT_CHARS = 32_000_000
 KEPT_BYTES = 256_000_000
-LEAST_CHARS = 160
-"""What is shorter is not worth a marker."""
-_NEAR = 200
-
-
-def shorten(text: str, limit: int, handle: str | None = None) -> str:
-    """Keep the head and the tail of a text longer than `limit` characters, with a marker that says what is missing.
-
-    With a `handle`, the marker says how to read the rest. The answer has at most `limit` characters, unless the
-    marker alone is longer.
-    """
-    if len(text) <= limit:
-        return text
-    room = max(0, limit - len(_marker(0, len(text), len(text), handle)) - len(str(len(text))))
-    head_end = _line_end_before(text, room * 2 // 3)
-    tail_start = _line_start_after(text, len(text) - (room - room * 2 // 3))
-    return text[:head_end] + _marker(head_end, tail_start, len(text), handle) + text[tail_start:]
 
 
 def fitting(text: str, room: int, keep: Callable[[str], str | None]) -> str:
@@ -46,21 +31,6 @@ def fitting(text: str, room: int, keep: Callable[[str], str | None]) -> str:
     if size <= room:
         return text
     return shorten(text, max(LEAST_CHARS, len(text) * room // size), keep(text))
-
-
-def _marker(start: int, end: int, whole: int, handle: str | None) -> str:
-    how = f'; read_result(handle="{handle}", start={start}) shows them' if handle else ""
-    return f"\n[... {end - start} of {whole} characters left out{how} ...]\n"
-
-
-def _line_end_before(text: str, at: int) -> int:
-    found = text.rfind("\n", max(0, at - _NEAR), at)
-    return at if found < 0 else found + 1
-
-
-def _line_start_after(text: str, at: int) -> int:
-    found = text.find("\n", at, at + _NEAR)
-    return at if found < 0 else found + 1
 
 
 @attrs.frozen
@@ -78,7 +48,7 @@ def page(text: str, start: int = 0, chars: int = PAGE_CHARS) -> Page:
     start = min(max(start, 0), len(text))
     end = min(start + max(chars, 1), len(text))
     if end < len(text):
-        at_line = text.rfind("\n", max(start, end - _NEAR), end)
+        at_line = text.rfind("\n", max(start, end - NEAR), end)
         end = end if at_line < 0 else at_line + 1
     return Page(text[start:end], start, end, len(text))
 
@@ -165,18 +135,42 @@ class ResultStore:
         return tuple(dict.fromkeys([*self._names, *self._texts]))
 
 
+async def _found(store: ResultStore, handles: Sequence[str], words: str) -> Output:
+    """The lines of kept texts that hold the words, as many as fit on a page."""
+    lines: list[str] = []
+    room = PAGE_CHARS
+    for handle in handles:
+        text = await store.fetch(handle) or ""
+        low, wanted, at = text.lower(), words.lower(), 0
+        while (at := low.find(wanted, at)) >= 0 and room > 0:
+            begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            end = len(text) if end < 0 else end
+            line = f"{handle} at {begin}: {text[max(begin, at - 200) : min(end, at + 400)]}"
+            lines.append(line)
+            room -= len(line)
+            at = end
+        if room <= 0:
+            lines.append("[more was found; give more words, or one handle]")
+            break
+    return Output("\n".join(lines) or f"nothing that was kept holds {words!r}")
+
+
 def read_result_tool(store: ResultStore) -> Tool:
     """The tool `read_result` over one run's store."""
 
     @tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
-    async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS) -> Output:
-        """Read a piece of an earlier tool result that was too long to show in full.
+    async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS, find: str = "") -> Output:
+        """Read a piece of an earlier tool result that was too long to show in full, or find words in it.
 
         Args:
-            handle: The handle named where the result was cut.
+            handle: The handle named where the result was cut; `*` with `find` looks through all that was kept.
             start: The first character to show, counted from 0.
             chars: How many characters to show at most.
+            find: Show only lines that hold these words, upper or lower case, each with its handle and place.
         """
+        if find.strip():
+            names = store.handles[::-1] if handle == "*" else (handle,)
+            return await _found(store, names, find.strip())
         text = await store.fetch(handle)
         if text is None:
             known = ", ".join(store.handles[-20:]) or "none"

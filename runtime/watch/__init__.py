@@ -11,6 +11,7 @@ from .commands import Cancel as Cancel
 from .commands import ChangeLimits as ChangeLimits
 from .commands import Command as Command
 from .commands import Commands as Commands
+from .commands import Compact as Compact
 from .commands import Continue as Continue
 from .commands import Deny as Deny
 from .commands import Hold as Hold

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, cast
 
 import attrs
 import trio
 
-from runtime.errors import ElencoError, UsageError
+from runtime.errors import ElencoError
 from runtime.events import Record
 from runtime.journal.folder import RunFolder
-from runtime.journal.lock import is_owned
-from runtime.journal.rows import encode_json
 from runtime.messages import JsonObject
 
 from .commands import Command, command_to_json
+from .exchange import Disconnected as Disconnected
+from .exchange import LineBuffer, Place, frame_of, not_running, place_of, request, result_of
+from .exchange import NotRunning as NotRunning
 from .lines import record_from
-
-
-class NotRunning(ElencoError):
-    """No process serves this run: nothing was sent."""
-
-
-class Disconnected(ElencoError):
-    """The run went away before it answered: whether the command took effect its journal tells."""
 
 
 @asynccontextmanager
 async def connect(folder: RunFolder) -> AsyncGenerator[Client]:
     """A connection to the process that owns a run. Raises NotRunning."""
-    try:
-        found: Any = json.loads(await trio.to_thread.run_sync(folder.control.read_text))
-        path, token = str(found["socket"]), str(found["token"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise _not_running(folder) from error
-    client = Client(folder, path, token, await _dial(folder, path))
+    place = await trio.to_thread.run_sync(place_of, folder)
+    client = Client(folder, place, await _dial(folder, place))
     try:
         yield client
     finally:
@@ -47,11 +34,10 @@ async def connect(folder: RunFolder) -> AsyncGenerator[Client]:
 class Client:
     """A connection for commands; every subscription has one of its own. Made by `connect`."""
 
-    def __init__(self, folder: RunFolder, path: str, token: str, connection: trio.SocketStream) -> None:
+    def __init__(self, folder: RunFolder, place: Place, connection: trio.SocketStream) -> None:
         self.connection = connection
         self._folder = folder
-        self._path = path
-        self._token = token
+        self._place = place
         self._lines = _Lines(connection)
         self._turn = trio.Lock()
         self._sent = 0
@@ -64,7 +50,7 @@ class Client:
         """
         async with self._turn:
             self._sent += 1
-            return await _request(self.connection, self._lines, self._token, self._sent, command_to_json(command))
+            return await _ask(self._lines, request(self._sent, self._place.token, command_to_json(command)))
 
     @asynccontextmanager
     async def subscribe(self, from_seq: int | None = 1) -> AsyncGenerator[Subscription]:
@@ -72,10 +58,10 @@ class Client:
 
         Raises Disconnected, NotRunning.
         """
-        connection = await _dial(self._folder, self._path)
+        connection = await _dial(self._folder, self._place)
         try:
             lines = _Lines(connection)
-            await _request(connection, lines, self._token, 1, {"op": "subscribe", "from": from_seq})
+            await _ask(lines, request(1, self._place.token, {"op": "subscribe", "from": from_seq}))
             yield Subscription(lines)
         finally:
             await trio.aclose_forcefully(connection)
@@ -95,14 +81,9 @@ class Subscription:
         found = await self.line()
         if found is None:
             raise StopAsyncIteration
-        data: Any = json.loads(found)
-        if not isinstance(data, dict):
-            raise ElencoError("the run sent a line that is no event")
-        data = cast("dict[str, Any]", data)
-        if "error" in data and "v" not in data:
-            raise ElencoError(str(data["error"]))
+        frame = frame_of(found)
         try:
-            return record_from(data)
+            return record_from(frame)
         except (ValueError, TypeError) as error:
             raise ElencoError(f"the run sent a line that is no event: {error}") from error
 
@@ -114,49 +95,30 @@ class Subscription:
 @attrs.define(eq=False)
 class _Lines:
     connection: trio.SocketStream
-    buffer: bytearray = attrs.Factory(bytearray)
+    buffer: LineBuffer = attrs.Factory(LineBuffer)
 
     async def next(self) -> bytes | None:
-        looked_at = 0
-        while (end := self.buffer.find(b"\n", looked_at)) < 0:
-            looked_at = len(self.buffer)
+        while (found := self.buffer.take()) is None:
             try:
                 data = await self.connection.receive_some()
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 data = b""
             if not data:
                 return None
-            self.buffer += data
-        found = bytes(self.buffer[:end])
-        del self.buffer[: end + 1]
+            self.buffer.feed(data)
         return found
 
 
-async def _request(
-    connection: trio.SocketStream, lines: _Lines, token: str, number: int, body: JsonObject
-) -> JsonObject:
+async def _ask(lines: _Lines, asked: bytes) -> JsonObject:
     try:
-        await connection.send_all(encode_json({"re": number, "token": token, **body}).encode("ascii") + b"\n")
+        await lines.connection.send_all(asked)
     except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
         raise Disconnected("the run went away") from error
-    found = await lines.next()
-    if found is None:
-        raise Disconnected("the run went away before it answered")
-    answer: Any = json.loads(found)
-    if answer.get("ok"):
-        return cast("JsonObject", answer["result"])
-    text = str(answer.get("error"))
-    raise UsageError(text) if answer.get("usage") else ElencoError(text)
+    return result_of(await lines.next())
 
 
-async def _dial(folder: RunFolder, path: str) -> trio.SocketStream:
+async def _dial(folder: RunFolder, place: Place) -> trio.SocketStream:
     try:
-        return await trio.open_unix_socket(path)
+        return await trio.open_unix_socket(place.socket)
     except (OSError, ValueError) as error:
-        raise _not_running(folder) from error
-
-
-def _not_running(folder: RunFolder) -> NotRunning:
-    if is_owned(folder.lock):
-        return NotRunning(f"run {folder.id} is being started or ended by its process; try again in a moment")
-    return NotRunning(f"no process works on run {folder.id}")
+        raise not_running(folder) from error

@@ -64,17 +64,18 @@ class Say:
 
 @attrs.frozen(kw_only=True)
 class ChangeLimits:
-    """Change limits by name: a number, or text such as +20."""
+    """Change limits by name: a number, or text such as +20; only if those of `expect` have these values still."""
 
     op: ClassVar[str] = "limits"
     limits: JsonObject
     actor: str | None = None
+    expect: JsonObject | None = None
     by: str = ""
 
 
 @attrs.frozen(kw_only=True)
 class Hold:
-    """Let an actor, or the whole run, stop before its next step."""
+    """Let one actor, or everybody in the run, stop before the next step."""
 
     op: ClassVar[str] = "hold"
     actor: str | None = None
@@ -83,7 +84,7 @@ class Hold:
 
 @attrs.frozen(kw_only=True)
 class Continue:
-    """Let what was held go on."""
+    """Let one actor, or everybody who is held, go on."""
 
     op: ClassVar[str] = "continue"
     actor: str | None = None
@@ -91,13 +92,22 @@ class Continue:
 
 
 @attrs.frozen(kw_only=True)
+class Compact:
+    """Make an actor's history smaller before its next request, the root's if none is named."""
+
+    op: ClassVar[str] = "compact"
+    actor: str | None = None
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Status:
-    """Ask where the run stands; the answer is `journal.overview`."""
+    """Ask where the run stands; the answer is the snapshot, as `LogStream.overview` has it."""
 
     op: ClassVar[str] = "status"
 
 
-Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Status
+Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Compact | Status
 
 
 class Commands(Protocol):
@@ -113,7 +123,7 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Status)
+    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Compact, Status)
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -30,12 +30,13 @@ from runtime.journal.rows import encode_json
 from runtime.messages import JsonObject
 
 from .commands import Commands, command_from_json
+from .exchange import LineBuffer
 from .lines import line
 from .runtime_folder import runtime_folder, sweep
 from .stream import LogStream
 
 LONGEST_LINE = 1 << 20
-MOST_CONNECTIONS = 64
+MOST_CONNECTIONS = 256
 HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
@@ -86,7 +87,7 @@ def _listen(path: Path) -> trio.SocketListener:
     try:
         listening.bind(os.fspath(path))
         path.chmod(0o600)
-        listening.listen(32)
+        listening.listen(MOST_CONNECTIONS)
     except OSError as error:
         listening.close()
         raise ElencoError(f"cannot make the control socket {path}: {error.strerror}") from error
@@ -157,7 +158,7 @@ class _Client:
     def __init__(self, server: _Server, connection: trio.SocketStream) -> None:
         self._server = server
         self._connection = connection
-        self._buffer = bytearray()
+        self._buffer = LineBuffer()
         self._sending = trio.Lock()
         self._known = False
         self._watches = False
@@ -244,18 +245,14 @@ class _Client:
             await self._connection.send_all(data)
 
     async def _next_line(self) -> bytes | None:
-        looked_at = 0
-        while (end := self._buffer.find(b"\n", looked_at)) < 0:
-            looked_at = len(self._buffer)
-            if looked_at > LONGEST_LINE:
+        while (found := self._buffer.take()) is None:
+            if len(self._buffer.data) > LONGEST_LINE:
                 await self.refuse(None, f"a line has at most {LONGEST_LINE} bytes")
                 return None
             data = await self._connection.receive_some()
             if not data:
                 return None
-            self._buffer += data
-        found = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
+            self._buffer.feed(data)
         return found
 
 

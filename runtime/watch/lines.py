@@ -31,11 +31,16 @@ def line(record: Record, run_id: str) -> bytes:
     data["type"] = type_of(event)
     for key, value in body_of(event).items():
         data.setdefault(key, value)
+    return as_json(data) + b"\n"
+
+
+def as_json(data: Any) -> bytes:
+    """JSON in ASCII, also of values that JSON does not have but events may hold: NaN, half surrogate pairs."""
     try:
         text = _encode(data)
     except ValueError:
         text = _encode(_finite(data))
-    return text.encode("ascii") + b"\n"
+    return text.encode("ascii")
 
 
 def record_from(data: Mapping[str, Any]) -> Record:

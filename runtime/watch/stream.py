@@ -7,7 +7,7 @@ the journal again, then come a `gap` with the number lost, a `snapshot`, and the
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import attrs
@@ -32,13 +32,15 @@ from runtime.events import (
     ToolOutput,
 )
 from runtime.journal.interface import Clock, Journal
-from runtime.journal.overview import overview
+from runtime.journal.overview import Vitals, overview
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
 PAGE = 500
+OUTPUT_KEPT = 4000
+"""Characters of a running tool's output that a snapshot shows."""
 _ENDS_TURN = frozenset(
     {ModelRequested, ModelFinished, ModelFailed, ModelRetried, ModelWithdrawn, ActorFinished, ActorRestarted}
 )
@@ -63,6 +65,8 @@ class LogStream:
         self.base = 0
         self._weight = 0
         self._turns: dict[str, list[tuple[str, int, str]]] = {}
+        self._outputs: dict[str, str] = {}
+        self.vitals: Callable[[], Mapping[str, Vitals]] = dict
         self._readers: set[Reader] = set()
         self._parked = trio.lowlevel.ParkingLot()
         self.closed = False
@@ -80,6 +84,8 @@ class LogStream:
             kind = type(record.event)
             if kind in _ENDS_TURN:
                 self._turns.pop(record.event.actor, None)
+            elif isinstance(record.event, ToolFinished):
+                self._outputs.pop(record.event.call_id, None)
             elif kind is RunFinished:
                 self._turns.clear()
         if self._readers:
@@ -106,7 +112,8 @@ class LogStream:
             self._trim()
 
     def publish_live(self, event: ToolOutput) -> None:
-        """Show a live event that is no delta."""
+        """Show what a tool says while it works."""
+        self._outputs[event.call_id] = (self._outputs.get(event.call_id, "") + event.text)[-OUTPUT_KEPT:]
         self._add_live(event, len(event.text))
         if self._readers:
             self._trim()
@@ -133,7 +140,7 @@ class LogStream:
             self.let_go()
 
     async def overview(self) -> JsonObject:
-        """Where the run stands, for a person or a page: `journal.overview`, with the text of the running turns.
+        """Where the run stands, for a person or a page: `journal.overview`, with what is said and shown just now.
 
         Raises JournalError. A cancelled call loses nothing.
         """
@@ -160,7 +167,11 @@ class LogStream:
         return self.synthetic(Snapshot(state=self._overview()))
 
     def _overview(self) -> JsonObject:
-        return {**overview(self._view), "turns": self.running_turns}
+        return {
+            **overview(self._view, self.vitals()),
+            "turns": self.running_turns,
+            "outputs": dict(self._outputs),
+        }
 
     @property
     def folded(self) -> int:

@@ -11,8 +11,9 @@ from runtime.conversation import checked
 from runtime.errors import UsageError
 from runtime.events import ActorContinued, ActorHeld, ModelRequested, SteerReceived, ToolStarted
 from runtime.messages import AssistantMessage, ToolResults, UserMessage
+from runtime.model import Delta
 from runtime.steering import Steering
-from runtime.watch.commands import Cancel, Continue, Hold, Say
+from runtime.watch.commands import Approve, Cancel, ChangeLimits, Command, Continue, Hold, Say, Status
 
 if TYPE_CHECKING:
     from trio.testing import MockClock
@@ -185,3 +186,136 @@ async def test_words_keep_their_name_over_a_restart(stage: Stage, autojump_clock
     assert 1 == stage.state.actors["lead"].history.count(UserMessage("first", "steer"))
     assert 2 == len({event.id for event in stage.of(SteerReceived)})
     assert 2 == sum(event.entered for event in stage.of(SteerReceived))
+
+
+async def test_a_held_run_holds_who_begins_later_too(stage: Stage, autojump_clock: MockClock) -> None:
+    """Holding the run stops every actor before its next step, a child that begins meanwhile as well; clocks stand."""
+    stage.agent("lead", tools=["write"], subagents=["aide"], timeout=100)
+    stage.agent("aide")
+    stage.yes = True
+
+    @stage.tool(effects="idempotent")
+    async def write() -> str:
+        """Take 5 s."""
+        await trio.sleep(5)
+        return "written"
+
+    stage.script("""\
+        lead: [{calls: [{name: write}, {name: delegate_to_aide, arguments: {task: dig}}]}, both]
+        aide: [dug]
+        """)
+    async with stage.opened() as live:
+        await trio.sleep(1)
+        await Steering(live).run(Hold(by="ada"))
+        await trio.sleep(5000)
+        assert ["lead"] == [event.actor for event in stage.of(ModelRequested)]
+        stage.journal.flush()
+        told = await Steering(live).run(Status())
+        lead, aide = told["actors"]
+        assert ("held", [{"kind": "hold", "id": "ada"}]) == (told["phase"], aide["waits_for"])
+        assert [("stands", 5), ("stands", 0)] == [(each["clock"], each["elapsed"]) for each in (lead, aide)]
+        await Steering(live).run(Continue(by="ada"))
+        report = await live.report()
+    assert report is not None
+    assert ("completed", "both") == (report.status, report.text)
+
+
+async def test_a_hold_survives_the_process(stage: Stage, autojump_clock: MockClock) -> None:
+    """Whoever was held when a process died is held in the next one, until somebody lets him go on."""
+    naps(stage)
+    stage.agent("lead", tools=["nap"])
+    stage.script("lead: [{call: {name: nap, arguments: {seconds: 10}}}, rested]")
+    async with stage.opened() as live:
+        await trio.sleep(5)
+        await Steering(live).run(Hold(actor="lead", by="ada"))
+        await trio.sleep(100)
+        resumption = stage.left()
+        live.cancel()
+    async with stage.opened(resumption) as live:
+        await trio.sleep(5000)
+        assert 1 == len(stage.of(ModelRequested))
+        with pytest.raises(UsageError, match="lead is held already, by ada"):
+            await Steering(live).run(Hold(actor="lead", by="bob"))
+        await Steering(live).run(Continue(actor="lead", by="bob"))
+        report = await live.report()
+    assert report is not None
+    assert "rested" == report.text
+
+
+async def test_a_command_that_changes_nothing_is_refused(stage: Stage, autojump_clock: MockClock) -> None:
+    """Cancelled, held or let go twice, a limit that has changed meanwhile, an actor that ended: each is said."""
+    naps(stage)
+    stage.agent("lead", tools=["nap"], subagents=["aide"])
+    stage.agent("aide")
+    stage.script("""\
+        lead:
+          - call: {name: delegate_to_aide, arguments: {task: dig}}
+          - call: {name: nap, arguments: {seconds: 900}}
+        aide: [dug]
+        """)
+    async with stage.opened() as live:
+        await trio.sleep(5)
+        steering = Steering(live)
+        refused: list[tuple[Command, str]] = [
+            (Continue(), "the run is not held"),
+            (Continue(actor="lead"), "lead is not held"),
+            (Say(text="x", actor="lead/aide-1"), r"too late: lead/aide-1 has ended \(completed\)"),
+            (Say(text="x", actor="laed"), "no live actor 'laed'; did you mean 'lead'.*; live: lead"),
+            (ChangeLimits(limits={"max_steps": 5}, expect={"max_steps": 7}), "max_steps of lead is 90 by now, not 7"),
+            (Approve(id="a1"), "a1 waits for no decision; open: none"),
+        ]
+        for command, why in refused:
+            with pytest.raises(UsageError, match=why):
+                await steering.run(command)
+        answer = await steering.run(ChangeLimits(limits={"max_steps": "+5"}, expect={"max_steps": 90}, by="ada"))
+        assert 95 == answer["limits"]["max_steps"]
+        assert stage.journal.durable_seq == answer["seq"]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(steering.run, Cancel(by="ada"))
+            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()
+            with pytest.raises(UsageError, match=r"being cancelled already, by ada|too late"):
+                await steering.run(Cancel(by="bob"))
+        await live.report()
+
+
+async def test_a_snapshot_holds_what_a_page_shows(stage: Stage, autojump_clock: MockClock) -> None:
+    """What each actor waits for, its budgets, its own and inherited ones, its clock, and what is said just now."""
+    stage.agent("lead", subagents=["aide", "mate"], timeout=100, token_budget=50_000)
+    stage.agent("aide", tools=["erase"], max_steps=7)
+    stage.agent("mate")
+
+    @stage.tool(effects="once")
+    async def erase() -> str:
+        """Erase it."""
+        return "gone"
+
+    stage.script("""\
+        lead:
+          - calls:
+              - {name: delegate_to_aide, arguments: {task: dig}}
+              - {name: delegate_to_mate, arguments: {task: dig}}
+        aide: [{call: {name: erase}, usage: {input: 40, output: 2}}]
+        mate: [{text: never, stall: 1000}]
+        """)
+    async with stage.opened() as live:
+        await trio.sleep(5)
+        live.stream.publish_deltas("lead/mate-1", [Delta("text", "so far")])
+        told = await Steering(live).run(Status())
+        await Steering(live).run(Cancel(by="ada"))
+    actors = {each["path"]: each for each in told["actors"]}
+    assert [{"kind": "child", "id": "lead/aide-1"}, {"kind": "child", "id": "lead/mate-1"}] == actors["lead"][
+        "waits_for"
+    ]
+    assert [{"kind": "approval", "id": "a1"}] == actors["lead/aide-1"]["waits_for"]
+    assert [{"kind": "model", "id": "scripted/s"}] == actors["lead/mate-1"]["waits_for"]
+    assert {"lead/mate-1": [{"kind": "text", "index": 0, "text": "so far"}]} == told["turns"]
+    assert ["stands", "runs"] == [actors[path]["clock"] for path in ("lead/aide-1", "lead/mate-1")]
+    assert 42 == actors["lead/aide-1"]["context"]["tokens"]
+    budgets = {(each["scope"], each["limit"]): (each["used"], each["of"]) for each in actors["lead/aide-1"]["budgets"]}
+    assert (1, 7) == budgets["lead/aide-1", "max_steps"]
+    assert (5.0, 100) == budgets["lead", "timeout"]
+    assert (2, 64) == budgets["lead", "max_total_children"]
+    assert 50_000 == budgets["lead", "token_budget"][1]
+    assert ("lead", "max_steps") not in budgets
+    assert (2, 42) == (actors["lead"]["total"]["steps"], actors["lead/aide-1"]["total"]["usage"]["input"] + 2)

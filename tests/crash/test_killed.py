@@ -23,11 +23,12 @@ import trio
 
 import runtime
 from runtime.errors import UsageError
-from runtime.events import ApprovalDecided, ToolFinished
+from runtime.events import ToolFinished
 from runtime.journal import RunFolder, RunReader, State, open_state
 from runtime.journal.folder import run_ids
 from runtime.journal.replay import replay
 from runtime.journal.state import RunState
+from runtime.watch.commands import Approve
 from runtime.watch.unattended import append_command
 
 FULL = bool(os.environ.get("ELENCO_FULL"))
@@ -207,7 +208,7 @@ class Scenario:
         if run_ids(self.state):
             for request in self.record().pending_approvals:
                 with contextlib.suppress(UsageError):
-                    append_command(self.folder, ApprovalDecided(id=request.id, decision="allow", by="ada"))
+                    append_command(self.folder, Approve(id=request.id, by="ada"), str)
 
     @asynccontextmanager
     async def started(self, extra: dict[str, str]) -> AsyncGenerator[trio.Process]:

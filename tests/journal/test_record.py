@@ -157,5 +157,6 @@ SAMPLES: dict[str, st.SearchStrategy[Any]] = {
     "int | None": st.none() | counts,
     "bool": st.booleans(),
     "tuple[str, ...] | None": st.none() | st.lists(texts, max_size=2).map(tuple),
+    "tuple[int, int] | None": st.none() | st.tuples(counts, counts),
     "tuple[str, ...]": st.lists(texts, max_size=2).map(tuple),
 }

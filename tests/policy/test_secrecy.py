@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.events import ToolFinished, ToolRequested, Warned
+from runtime.journal.rows import encode_body
 from runtime.secrecy import Veil, secrets_of, without_password
 
 KEY = 'sk-pl"anted/0123456789'
@@ -62,6 +64,32 @@ def test_an_event_is_clean_in_every_field() -> None:
         actor="a", call_id="c", name="t", result=KEY, is_error=False, seconds=0.0, images=({"data": KEY},)
     )
     assert KEY not in repr(veil.event(finished))
+
+
+PIECES = st.text(st.characters(codec=None, categories=None), max_size=4) | st.sampled_from(["\\", '"', "/", "\\u0041"])
+
+
+@given(
+    st.text(st.characters(codec=None, exclude_characters=string.ascii_lowercase + "_"), min_size=1, max_size=3),
+    PIECES,
+    PIECES,
+    st.booleans(),
+)
+def test_no_secret_in_an_event_is_overlooked_in_its_json(secret: str, before: str, after: str, key: bool) -> None:
+    """An event whose JSON cannot hold a secret holds none, whatever characters secret and event are made of."""
+    veil = Veil([secret])
+    text = f"{before}{secret}{after}"
+    arguments = {text: 1} if key else {"x": [before, text]}
+    event = ToolRequested(actor="a", call_id="c", name="t", arguments=arguments, arguments_error=None)
+    assert event is not veil.event(event)
+    assert veil.may_stand_in(encode_body(event))
+
+
+def test_an_event_that_cannot_hold_a_secret_is_known_by_its_json() -> None:
+    """The JSON of an event without the secret says so, also beside one that holds half of it."""
+    veil = Veil([KEY])
+    assert not veil.may_stand_in(encode_body(Warned(text="nothing here")))
+    assert not veil.may_stand_in(encode_body(Warned(text=KEY[:-1])))
 
 
 def test_contents_that_hold_a_secret_are_known_as_json_too() -> None:

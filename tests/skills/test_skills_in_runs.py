@@ -386,12 +386,12 @@ def test_the_newest_skills_are_given_again_whole_and_the_others_named(theatre: T
         active.take(active.read(active.find(name)))
     assert ["two", "six", "one"] == list(active.loaded)
     size = len(active.loaded["one"].text)
-    again = active.reoffer(2 * size + 10)
+    again = active.reoffer(chars=2 * size + 10)
     assert "Text of one." in again
     assert "Text of six." in again
     assert "Text of two." not in again
     assert again.endswith("(use_skill shows them again): two")
-    assert len(active.reoffer(10)) < size
+    assert len(active.reoffer(chars=10)) < size
 
 
 def test_a_long_text_is_cut_with_where_it_goes_on(theatre: Theatre, write_skill: Write) -> None:

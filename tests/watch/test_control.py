@@ -39,7 +39,9 @@ from runtime.watch import (
     Answer,
     Approve,
     Cancel,
+    ChangeLimits,
     Command,
+    Continue,
     Control,
     Deny,
     Disconnected,
@@ -291,12 +293,12 @@ async def test_a_watcher_that_does_not_read_hurts_nobody(folder: RunFolder, sock
 async def test_too_many_clients_are_turned_away(folder: RunFolder, sockets: dict[str, str]) -> None:
     """Silent clients can take no more than the places there are, and lose them when they say nothing."""
     async with running(folder, sockets) as live:
-        silent = [await raw(live) for _ in range(64)]
+        silent = [await raw(live) for _ in range(256)]
         await trio.testing.wait_all_tasks_blocked(0.01)
         late = await raw(live)
         refused = await answer(late)
         assert refused is not None
-        assert refused["error"] == "64 clients are connected already"
+        assert refused["error"] == "256 clients are connected already"
         await silent[0].aclose()
         await trio.testing.wait_all_tasks_blocked(0.01)
         async with connect(folder) as client:
@@ -373,7 +375,7 @@ async def test_with_no_owner_commands_are_recorded(folder: RunFolder) -> None:
     """approve, answer, say and cancel of a run nobody works on are in its record, for who resumes it."""
     await left(folder)
     new_id = iter("st").__next__
-    assert await deliver(folder, Approve(id="a1", by="ada"), new_id) == {"recorded": 5}
+    assert await deliver(folder, Approve(id="a1", by="ada"), new_id) == {"recorded": 5, "seq": 5}
     await deliver(folder, Answer(id="q1", text="this", by="ada"), new_id)
     await deliver(folder, Say(text="hello", by="ada"), new_id)
     await deliver(folder, Cancel(by="ada"), new_id)
@@ -382,8 +384,51 @@ async def test_with_no_owner_commands_are_recorded(folder: RunFolder) -> None:
     assert state.answers == {"q1": QuestionAnswered(actor="root", id="q1", answer="this", by="ada")}
     assert list(state.actors["root"].steers.values()) == [SteerReceived(actor="root", id="s", text="hello", by="ada")]
     assert state.cancel == CancelRequested(actor="root", by="ada")
-    with pytest.raises(NotRunning):
-        await deliver(folder, Hold(), new_id)
+    with pytest.raises(UsageError, match="root is cancelled already, by ada"):
+        await deliver(folder, Cancel(by="bob"), new_id)
+
+
+async def test_with_no_owner_a_run_is_held_and_let_go(folder: RunFolder) -> None:
+    """hold and continue without a process are on record; each is refused where it would change nothing."""
+    await left(folder)
+    await deliver(folder, Hold(by="ada"), str)
+    await deliver(folder, Hold(actor="root", by="bob"), str)
+    state = load(folder)
+    assert ("ada", "bob") == (getattr(state.held, "by", ""), getattr(state.actors["root"].held, "by", ""))
+    with pytest.raises(UsageError, match="the run is held already, by ada"):
+        await deliver(folder, Hold(by="eve"), str)
+    with pytest.raises(UsageError, match="root is held already, by bob"):
+        await deliver(folder, Hold(actor="root", by="eve"), str)
+    assert {"recorded": 8, "seq": 8} == await deliver(folder, Continue(by="eve"), str)
+    state = load(folder)
+    assert (None, None) == (state.held, state.actors["root"].held)
+    with pytest.raises(UsageError, match="the run is not held"):
+        await deliver(folder, Continue(), str)
+    with pytest.raises(UsageError, match="root is not held"):
+        await deliver(folder, Continue(actor="root"), str)
+
+
+async def test_with_no_owner_limits_are_set(folder: RunFolder) -> None:
+    """Limits changed without a process hold for the next one, only while they are what their sender believes."""
+    await left(folder)
+    answer = await deliver(folder, ChangeLimits(limits={"max_steps": "60"}, expect={}, by="ada"), str)
+    assert {"max_steps": 60, "sources": {"max_steps": "ada"}} == answer["limits"]
+    await deliver(folder, ChangeLimits(limits={"max_steps": "+20"}, expect={"max_steps": 60}), str)
+    assert 80 == load(folder).limits["max_steps"]
+    with pytest.raises(UsageError, match="max_steps of root is 80 by now, not 60"):
+        await deliver(folder, ChangeLimits(limits={"max_steps": "+20"}, expect={"max_steps": 60}), str)
+    with pytest.raises(UsageError, match="unknown limit 'max_step'; did you mean 'max_steps'"):
+        await deliver(folder, ChangeLimits(limits={"max_step": 1}), str)
+    with pytest.raises(UsageError, match="no actor 'rot'; did you mean 'root'"):
+        await deliver(folder, ChangeLimits(limits={"max_steps": 1}, actor="rot"), str)
+
+
+async def test_where_a_run_stands_is_told_without_a_process(folder: RunFolder) -> None:
+    """status of a run nobody works on is its snapshot, made of the journal."""
+    await left(folder)
+    told = await deliver(folder, Status(), str)
+    assert (folder.id, "running", ["root"]) == (told["run"], told["phase"], [each["path"] for each in told["actors"]])
+    assert [{"kind": "approval", "id": "a1"}] == [{"kind": "approval", "id": each["id"]} for each in told["approvals"]]
 
 
 async def test_the_first_decision_wins(folder: RunFolder) -> None:
@@ -413,13 +458,13 @@ async def test_too_late_is_said(folder: RunFolder) -> None:
     """A message to an actor that has ended, or an unknown one, is refused; so is anything to an ended run."""
     await left(folder, ActorFinished(actor="root", report={"status": "completed"}))
     with pytest.raises(UsageError, match="too late: root is completed"):
-        append_command(folder, SteerReceived(id="s", text="x"))
+        append_command(folder, Say(text="x"), str)
     with pytest.raises(UsageError, match="no actor 'boss'; it has root"):
-        append_command(folder, CancelRequested(actor="boss"))
+        append_command(folder, Cancel(actor="boss"), str)
     async with open_journal(folder) as journal:
         journal.append(RunFinished(report={"status": "completed"}))
     with pytest.raises(UsageError, match=f"too late: run {folder.id} has ended"):
-        append_command(folder, CancelRequested())
+        append_command(folder, Cancel(), str)
 
 
 async def test_an_owned_run_is_not_written_by_others(folder: RunFolder) -> None:
@@ -427,6 +472,6 @@ async def test_an_owned_run_is_not_written_by_others(folder: RunFolder) -> None:
     await left(folder)
     async with open_journal(folder):
         with pytest.raises(JournalError, match="is owned by process"):
-            append_command(folder, CancelRequested())
+            append_command(folder, Cancel(), str)
         with pytest.raises(JournalError, match="is owned by process"):
             await deliver(folder, Cancel(), str)

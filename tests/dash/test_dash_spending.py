@@ -1,0 +1,147 @@
+"""Tokens and cost by day, agent and model: counted once, from the journals, in the viewer's days."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.dash.spending import RunSpending, by_day
+from runtime.dash.usage import Usage as Spending
+from runtime.events import (
+    ActorStarted,
+    BudgetSettled,
+    Event,
+    ModelRequested,
+    Record,
+    RunForked,
+    RunStarted,
+)
+from runtime.journal import RunFolder, State, create_run, open_journal, open_state
+from runtime.journal.index import delete
+from runtime.messages import Usage
+from runtime.record import usage_to_json
+
+NOON = 1_790_000_100.0
+
+
+def started(actor: str, agent: str, model: str) -> ActorStarted:
+    parent = actor.rpartition("/")[0] or None
+    return ActorStarted(
+        actor=actor,
+        agent=agent,
+        number=0,
+        parent=parent,
+        task="t",
+        model=model,
+        limits={},
+        prompt=(),
+        tools=(),
+    )
+
+
+def settled(actor: str, tokens: int, cost: float | None) -> BudgetSettled:
+    return BudgetSettled(actor=actor, id=0, usage=usage_to_json(Usage(tokens, 1, cached_input=2)), cost_usd=cost)
+
+
+async def write(folder: RunFolder, at: float, *events: Event) -> None:
+    async with open_journal(folder, clock=lambda: at) as journal:
+        for event in events:
+            journal.append(event)
+
+
+BEGUN = (RunStarted(task="t", agent="lead", model="m/x", limits={}), started("lead", "lead", "m/x"))
+SETTLEMENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.floats(0, 2e9),
+        st.sampled_from(["lead", "lead/worker-1"]),
+        st.sampled_from(["m/x", "m/y"]),
+        st.integers(0, 1000),
+        st.one_of(st.none(), st.floats(0, 5)),
+    ),
+    max_size=20,
+)
+
+
+@given(SETTLEMENTS, st.integers(-14 * 4, 14 * 4).map(lambda quarters: quarters * 15))
+def test_every_settlement_counts_in_the_viewers_day(
+    made: Sequence[tuple[str, float, str, str, int, float | None]], offset: int
+) -> None:
+    """Each settlement counts once: on the viewer's day, for the actor's agent, for the model that was asked last."""
+    runs = {"a": RunSpending(), "b": RunSpending()}
+    expected: dict[tuple[str, str, str], list[int]] = {}
+    for run in runs.values():
+        run.add(Record(1, 0, started("lead", "lead", "m/x")))
+        run.add(Record(2, 0, started("lead/worker-1", "worker", "m/x")))
+    zone = datetime.timezone(datetime.timedelta(minutes=offset))
+    for run_id, at, actor, model, tokens, cost in made:
+        runs[run_id].add(Record(3, at, ModelRequested(actor=actor, turn=0, model=model)))
+        runs[run_id].add(Record(4, at, settled(actor, tokens, cost)))
+        day = datetime.datetime.fromtimestamp(at, zone).date().isoformat()
+        counted = expected.setdefault((day, "lead" if actor == "lead" else "worker", model), [0, 0, 0, 0])
+        for place, more in enumerate((1, tokens, 1, int(cost is None))):
+            counted[place] += more
+    found = by_day(runs, offset)
+    assert expected == {
+        (row["day"], row["agent"], row["model"]): [row["calls"], row["input"], row["output"], row["unpriced"]]
+        for row in found["rows"]
+    }
+    assert [row["day"] for row in found["rows"]] == sorted((row["day"] for row in found["rows"]), reverse=True)
+    assert sum(each[4] for each in made) == found["total"]["input"]
+    assert len({each[0] for each in made}) == found["total"]["runs"]
+
+
+async def test_a_run_that_goes_on_is_read_on(tmp_path: Path) -> None:
+    """What a live run spends is added to what was counted, and nothing is counted twice."""
+    state = open_state(str(tmp_path / "state"))
+    folder = create_run(state, random.Random(1))
+    usage = Spending(state)
+    async with open_journal(folder, clock=lambda: NOON) as journal:
+        for event in (*BEGUN, settled("lead", 100, 0.25)):
+            journal.append(event)
+        await journal.barrier()
+        assert total(usage) == (1, 100, 0.25)
+        assert total(usage) == (1, 100, 0.25)
+        journal.append(settled("lead", 7, 0.5))
+        await journal.barrier()
+        assert total(usage) == (2, 107, 0.75)
+    assert total(usage) == (2, 107, 0.75)
+
+
+async def test_what_a_fork_copied_counts_where_it_was_spent(tmp_path: Path) -> None:
+    """A fork's own spending counts, the copied part counts for the run it was copied from alone."""
+    state = open_state(str(tmp_path / "state"))
+    first, second = create_run(state, random.Random(1)), create_run(state, random.Random(2))
+    await write(first, NOON, *BEGUN, settled("lead", 100, 0.25))
+    forked = RunForked(of=first.id, at=3)
+    await write(second, NOON, *BEGUN, settled("lead", 100, 0.25), forked, settled("lead", 5, None))
+    usage = Spending(state)
+    assert total(usage) == (2, 105, 0.25)
+    delete(state, first.id)
+    assert total(usage) == (1, 5, 0.0)
+
+
+async def test_a_journal_that_cannot_be_read_is_named_and_stops_nothing(tmp_path: Path) -> None:
+    """A damaged journal is named with the reason; the others are counted."""
+    state = open_state(str(tmp_path / "state"))
+    good, bad = create_run(state, random.Random(1)), create_run(state, random.Random(2))
+    await write(good, NOON, *BEGUN, settled("lead", 100, 0.25))
+    bad.journal.write_bytes(b"no database at all" * 100)
+    found = Spending(state).as_json(0)
+    assert list(found["damaged"]) == [bad.id]
+    assert 100 == found["total"]["input"]
+
+
+def total(usage: Spending) -> tuple[int, int, float]:
+    found = usage.as_json(60)["total"]
+    return found["calls"], found["input"], found["cost_usd"]
+
+
+def test_a_state_folder_without_runs_has_spent_nothing(tmp_path: Path) -> None:
+    """Where there is no run there is no row."""
+    assert [] == Spending(State(tmp_path)).as_json(0)["rows"]
