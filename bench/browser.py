@@ -35,7 +35,7 @@ FLAGS = (
     "--host-resolver-rules=MAP rebound.test 127.0.0.1",
     "--remote-debugging-pipe",
 )
-PATIENCE = 15.0
+PATIENCE = 40.0
 
 
 class BrowserError(Exception):
