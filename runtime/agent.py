@@ -26,6 +26,8 @@ from .events import (
     Warned,
 )
 from .family import Family, Hire
+from .handover.attachment import opening
+from .handover.trail import Trail
 from .history import History
 from .hooks.actor import ActorHooks
 from .hooks.hired import hooks_of
@@ -79,6 +81,7 @@ class Agent(Actor[Assignment, Report]):
         self.number = number
         self.parent = parent
         self.model = model
+        self.next_model: ModelRef | None = None
         self.permits = permits
         self.limits = limits
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)
@@ -87,6 +90,7 @@ class Agent(Actor[Assignment, Report]):
         self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
         self.memory = Memory()
+        self.trail = Trail(number)
         self.skills = ActiveSkills()
         self.stale_skills: tuple[str, ...] = ()
         self.remarks: list[str] = []
@@ -386,6 +390,7 @@ class Agent(Actor[Assignment, Report]):
         self.earlier = earlier
         self.history.restore(earlier.history, (), earlier.measured)
         self.turn = earlier.turn
+        self.trail.open(*earlier.results)
         recall_skills(self, earlier.carried)
 
     def begin(self, assignment: Assignment) -> None:
@@ -407,6 +412,7 @@ class Agent(Actor[Assignment, Report]):
                 tools=tuple(spec.as_json() for spec in self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
+                attached=tuple(each.as_json() for each in assignment.attached),
                 window=self.model.window,
                 **self._inherited(),
             )
@@ -418,8 +424,9 @@ class Agent(Actor[Assignment, Report]):
             self.run.append(Warned(actor=self.path, text=text))
         self.answers.warn_of_check()
         announce(self)
+        self.trail.begun(assignment.attached)
         if not self.run.settings.compacts:
-            self.history.add(UserMessage(assignment.task))
+            self.history.add(UserMessage(opening(assignment.task, assignment.attached)))
         for name in self.stale_skills:
             self.history.note(STALE_SKILL.format(name=name), "skill")
 
@@ -452,8 +459,11 @@ class Agent(Actor[Assignment, Report]):
             self._close_round(f"interrupted: the agent was {report.status}")
             abandon(run, self.path)
             spent = run.gate.ledger.spent(self.path)
-            report = self.report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
+            report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
+            report = self.report = self.trail.added_to(report)
             run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
+            if self.parent is not None:
+                self.parent.trail.received(report)
         finally:
             del run.live[self.path]
             run.holds.forget(self.path)

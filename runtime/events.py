@@ -91,6 +91,7 @@ class RunFinished(Event):
 class ActorStarted(Event):
     """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again.
 
+    `attached` is what its parent gave it beside the task (runtime.handover turns both into its first message).
     A root that continues an earlier run begins with that run's `history`, after its `turn` replies, and finds long
     results of then under `results`; so many messages of it were so many tokens (`measured`). `window` is the
     model's, in tokens, where it is known.
@@ -107,6 +108,7 @@ class ActorStarted(Event):
     tools: tuple[JsonObject, ...]
     call_id: str | None = None
     definition: str = ""
+    attached: tuple[JsonObject, ...] = ()
     history: tuple[JsonObject, ...] = ()
     turn: int = 0
     results: JsonObject = attrs.field(factory=dict[str, Any])
@@ -136,6 +138,17 @@ class ActorRestarted(Event):
 class ActorFinished(Event):
     type: ClassVar[str] = "actor.finished"
     report: JsonObject
+
+
+@attrs.frozen(kw_only=True)
+class ModelChanged(Event):
+    """From its next request on the actor's model is `model`, not `before`; without an actor: that of the run, for those
+    whose files name none."""
+
+    type: ClassVar[str] = "model.changed"
+    model: str
+    before: str = ""
+    by: str = ""
 
 
 # --- model calls -------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from runtime.events import (
     McpLost,
     MessageReceived,
     MessageSent,
+    ModelChanged,
     ModelFailed,
     ModelFinished,
     ModelRequested,
@@ -57,8 +58,16 @@ from runtime.events import (
     ToolStarted,
     Warned,
 )
+from runtime.handover.attachment import attachment_from_json, opening
 from runtime.messages import Message, ToolResults, UserMessage
-from runtime.record import message_of, messages_from_json, reply_of, result_of, usage_from_json
+from runtime.record import (
+    message_of,
+    messages_from_json,
+    reply_of,
+    report_from_json,
+    result_of,
+    usage_from_json,
+)
 
 from .state import ActorState, ActorStatus, Alert, CallState, Held, PastCall, PastNote, PastStep, RunState
 
@@ -148,6 +157,13 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
         for each in state.actors.values():
             if each.stop is not None and (each.report is None or each.path == state.root):
                 each.reopen()
+
+
+def _model_changed(state: RunState, event: ModelChanged, record: Record) -> None:
+    if (actor := state.actors.get(event.actor)) is not None:
+        actor.model = event.model
+    elif state.started is not None and not event.actor:
+        state.started = attrs.evolve(state.started, model=event.model)
 
 
 def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -> None:
@@ -260,6 +276,8 @@ def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
 
 def _message_received(state: RunState, event: MessageReceived, record: Record) -> None:
     actor = state.actors.get(event.actor)
+    if actor is not None:
+        actor.trail.open(event.id)
     if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
         call.message = event.id  # delivered when the call has its result
         return
@@ -292,10 +310,14 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         measured=event.measured,
     )
     state.kept.update(event.results)
+    actor.trail.open(*event.results)
+    attached = tuple(map(attachment_from_json, event.attached))
+    actor.trail.begun(attached)
+    state.kept.update((each.handle, each.full) for each in attached if each.full)
     if state.histories:
         actor.history += messages_from_json(event.history)
         if event.task or not event.history:
-            actor.history.append(UserMessage(event.task))
+            actor.history.append(UserMessage(opening(event.task, attached)))
     state.actors[actor.path] = actor
     state.by_call[event.parent, event.call_id] = actor.path
     parent = state.actors.get(event.parent) if event.parent is not None else None
@@ -317,6 +339,8 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.request = None
     actor.held = None
     actor.judged = True
+    if (parent := state.actors.get(actor.parent or "")) is not None:
+        parent.trail.received(report_from_json(event.report))
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
         state.pending.pop(call.question, None)
@@ -386,6 +410,7 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
     if event.full:
         state.kept[event.call_id] = event.full
     _see(actor, call, event)
+    actor.trail.finished(event, call.arguments)
     state.undelivered.pop(call.message, None)
     state.pending.pop(call.approval, None)
     state.pending.pop(call.question, None)
@@ -534,6 +559,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     RunFinished: _run_finished,
     RunImported: _run_imported,
     LimitsChanged: _limits_changed,
+    ModelChanged: _model_changed,
     CancelRequested: _cancel_requested,
     ActorStarted: _actor_started,
     ActorHeld: _held,
