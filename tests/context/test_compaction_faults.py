@@ -41,7 +41,7 @@ def fits(small: Small) -> bool:
 async def test_the_guard_counts_on_over_a_compaction(
     make_small: Callable[[], Small], Model: type[Lab], call: Any
 ) -> None:
-    """R12: two equal calls, a compaction, more of them: all are counted, refused and stopped at the same one as without it."""
+    """R12: equal calls before and behind a compaction are counted as one row: refused and stopped as without it."""
     seen: list[tuple[int, list[str]]] = []
     for window in (None, 6000):
         small = make_small()
