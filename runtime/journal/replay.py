@@ -31,6 +31,7 @@ from runtime.events import (
     LoopStopped,
     McpConnected,
     McpLost,
+    McpSwitched,
     MessageReceived,
     MessageSent,
     ModelChanged,
@@ -254,6 +255,11 @@ def _mcp_connected(state: RunState, event: McpConnected, record: Record) -> None
 
 def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
     state.servers[event.server] = f"lost: {event.why}"
+
+
+def _mcp_switched(state: RunState, event: McpSwitched, record: Record) -> None:
+    state.switched[event.server] = event.on
+    state.servers[event.server] = "enabled" if event.on else "disabled"
 
 
 def _file_changing(state: RunState, event: FileChanging, record: Record) -> None:
@@ -573,6 +579,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     Warned: _warned,
     McpConnected: _mcp_connected,
     McpLost: _mcp_lost,
+    McpSwitched: _mcp_switched,
     FileChanging: _file_changing,
     FileChanged: _file_changed,
     MessageSent: _message_sent,
