@@ -616,6 +616,16 @@ class McpLost(Event):
 
 
 @attrs.frozen(kw_only=True)
+class McpSwitched(Event):
+    """A person has brought a server into the run, or taken it out."""
+
+    type: ClassVar[str] = "mcp.switched"
+    server: str
+    on: bool
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Warned(Event):
     """Something a person should know that stops nothing: a tool left out, an opaque part another model cannot take."""
 

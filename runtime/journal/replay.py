@@ -31,6 +31,7 @@ from runtime.events import (
     LoopStopped,
     McpConnected,
     McpLost,
+    McpSwitched,
     MessageReceived,
     MessageSent,
     ModelChanged,
@@ -64,7 +65,6 @@ from runtime.record import (
     message_of,
     messages_from_json,
     reply_of,
-    report_from_json,
     result_of,
     usage_from_json,
 )
@@ -257,6 +257,11 @@ def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
     state.servers[event.server] = f"lost: {event.why}"
 
 
+def _mcp_switched(state: RunState, event: McpSwitched, record: Record) -> None:
+    state.switched[event.server] = event.on
+    state.servers[event.server] = "enabled" if event.on else "disabled"
+
+
 def _file_changing(state: RunState, event: FileChanging, record: Record) -> None:
     state.originals.setdefault(event.path, event.before)
 
@@ -340,7 +345,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.held = None
     actor.judged = True
     if (parent := state.actors.get(actor.parent or "")) is not None:
-        parent.trail.received(report_from_json(event.report))
+        parent.trail.received(event.report)
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
         state.pending.pop(call.question, None)
@@ -574,6 +579,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     Warned: _warned,
     McpConnected: _mcp_connected,
     McpLost: _mcp_lost,
+    McpSwitched: _mcp_switched,
     FileChanging: _file_changing,
     FileChanged: _file_changed,
     MessageSent: _message_sent,

@@ -218,6 +218,7 @@ class RunState:
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])
+    switched: dict[str, bool] = attrs.Factory(dict[str, bool])
     server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
