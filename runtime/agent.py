@@ -449,9 +449,10 @@ class Agent(Actor[Assignment, Report]):
             spent = run.gate.ledger.spent(self.path)
             report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
             report = self.report = self.trail.added_to(report)
-            run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
+            finished = ActorFinished(actor=self.path, report=report_to_json(report))
+            run.append(finished)
             if self.parent is not None:
-                self.parent.trail.received(report)
+                self.parent.trail.received(finished.report)
         finally:
             del run.live[self.path]
             run.holds.forget(self.path)
