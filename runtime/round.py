@@ -403,17 +403,17 @@ def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
     work.seconds[result.call_id] = seconds
     me.run.approvals.withdraw(me.path, result.call_id)
     me.run.questions.withdraw(me.path, result.call_id)
-    me.run.append(
-        ToolFinished(
-            actor=me.path,
-            call_id=result.call_id,
-            name=result.name,
-            result=result.content,
-            is_error=result.is_error,
-            seconds=round(seconds, 6),
-            kind=result.kind,
-            data=work.data.get(result.call_id),
-            images=images_to_json(result.images),
-            full=me.run.results.name_of(result.call_id),
-        )
+    event = ToolFinished(
+        actor=me.path,
+        call_id=result.call_id,
+        name=result.name,
+        result=result.content,
+        is_error=result.is_error,
+        seconds=round(seconds, 6),
+        kind=result.kind,
+        data=work.data.get(result.call_id),
+        images=images_to_json(result.images),
+        full=me.run.results.name_of(result.call_id),
     )
+    me.trail.finished(event, next((call.arguments for call in work.calls if call.id == result.call_id), None))
+    me.run.append(event)
