@@ -66,7 +66,7 @@ class Agent(Actor[Assignment, Report]):
         """
         _scope activity alerts answers background compactor cut_text definition earlier family history hooks
         jobs left_out limits memory model next_model number parent path permits remarks report result_cap
-        room run settings skills specs stale_skills standing system toolbox tools_version turn user_hooks
+        room run settings skills specs stale_skills standing system toolbox tools_version trail turn user_hooks
         work
         """.split()  # noqa: SIM905
     )
