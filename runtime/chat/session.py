@@ -34,10 +34,11 @@ CANCELS = "Ctrl-C"
 
 @attrs.define(eq=False)
 class Session:
-    """`words` start the runtime process, `tell` shows a person a line that is no event.
+    """`words` start the runtime process, `tell` shows a person a line that is no event, `give_back` what was not sent.
 
-    `busy`: a turn is under way, or `starting`: it cannot be asked anything yet; `foreign`: in a process that is not ours. `broken` says why the runtime has ended
-    before its time, `left` which run it left half-way. `turns` are the runs of the conversation, oldest first.
+    `busy`: a turn is under way, or `starting`: it cannot be asked yet; `foreign`: in a process that is not ours.
+    `broken` says why the runtime has ended before its time, `left` which run it left half-way. `turns` are the runs of
+    the conversation, oldest first; `chosen` is a model that was chosen in it.
     """
 
     state: State

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.journal import index
+from runtime.watch import Cancel
 
 if TYPE_CHECKING:
     from .conftest import Drive, Place, Screen
@@ -36,7 +37,8 @@ researcher:
 """
 OTHER = """
 coordinator:
-  - text: "Said by another model."
+  - repeat: 9
+    text: "Said by another model."
     usage: {input: 50, output: 5}
 """
 
@@ -96,7 +98,7 @@ def test_another_model_takes_over_within_a_turn_and_what_was_typed_waits(place: 
         await screen.until("nothing thought yet")
         await screen.say("/status")
         await screen.until("turns 1", "researcher-1", "queued: and then?")
-        screen.app.session.ask(_cancel("coordinator/researcher-1"))
+        screen.app.session.ask(Cancel(actor="coordinator/researcher-1", by="you"))
         await screen.until("Said by another model.")
         await screen.ready(2)
 
@@ -208,9 +210,3 @@ def test_the_pages_beside_and_the_lists_are_there(place: Place, drive: Drive) ->
         await screen.until("/models [PROVIDER/MODEL]", "Ctrl-C cancels the turn")
 
     drive(steps, "--model", place.script('coordinator: [{text: "Hello."}]'))
-
-
-def _cancel(actor: str) -> object:
-    from runtime.watch import Cancel
-
-    return Cancel(actor=actor, by="you")
