@@ -133,6 +133,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave it to work on its own, print its id: closing the terminal ends nothing",
     )
+    _otel(parser)
     _run_flags(parser)
 
 
@@ -158,6 +159,7 @@ def _resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--output", metavar="FILE")
+    _otel(parser)
 
 
 def _fork(parser: argparse.ArgumentParser) -> None:
@@ -188,6 +190,11 @@ def _tail(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
     parser.add_argument("--json", action="store_true", help="the events as JSON lines")
     parser.add_argument("--from", dest="from_seq", metavar="SEQ", type=int, default=0)
+    _otel(parser, "print nothing: send spans and metrics of the run to a collector")
+
+
+def _otel(parser: argparse.ArgumentParser, words: str = "send spans and metrics to a collector") -> None:
+    parser.add_argument("--otel", action="store_true", help=f"{words} (OTEL_EXPORTER_OTLP_ENDPOINT)")
 
 
 def _of_actor(parser: argparse.ArgumentParser) -> None:
@@ -314,6 +321,7 @@ def _acp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wire", choices=WIRES)
     limit_flags(parser.add_argument_group("limits of each prompt"))
     _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write; unsandboxed: in its terminal")
     parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
