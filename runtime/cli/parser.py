@@ -322,6 +322,7 @@ def _acp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wire", choices=WIRES)
     limit_flags(parser.add_argument_group("limits of each prompt"))
     _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write; unsandboxed: in its terminal")
     parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
