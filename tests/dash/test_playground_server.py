@@ -42,7 +42,7 @@ class Place(Protocol):
     def workspace(self) -> Path: ...
     def run(self, *words: str) -> Any: ...
     def start(self, *words: str) -> Any: ...
-    def begin(self, *words: str) -> Any: ...
+    def ids(self) -> list[str]: ...
     def script(self, name: str, turns: dict[str, Any]) -> str: ...
 
 
@@ -299,10 +299,11 @@ def test_a_draft_is_saved_once_its_diff_was_seen(play: Callable[..., dict[str, A
 def test_two_runs_are_compared_and_spending_is_told(client: httpx.Client, place: Place) -> None:
     """Two runs on record stand side by side, and all spending is told by day, agent and model."""
     model = place.script("says.yaml", {"coordinator": [{"text": "Yes.", "usage": {"input": 40, "output": 2}}]})
-    ids = [place.begin("coordinator", "Say", "--model", model) for _ in range(2)]
-    for _, process in ids:
-        process.communicate(timeout=20)
-    found = client.get(f"/api/compare/{ids[0][0]}/{ids[1][0]}").json()
+    before = set(place.ids())
+    for _ in range(2):
+        place.run("run", "coordinator", "Say", "--model", model)
+    one, two = set(place.ids()) - before
+    found = client.get(f"/api/compare/{one}/{two}").json()
     assert (True, ["Yes.", "Yes."]) == (found["answers"]["same"], [run["answer"] for run in found["runs"]])
     spent = client.get("/api/usage?offset=120").json()
     (row,) = [row for row in spent["rows"] if row["agent"] == "coordinator"]

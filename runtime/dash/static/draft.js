@@ -30,9 +30,11 @@ export function keep(draft) {
   }
 }
 
-/** The provider a model's name begins with; with an address of its own and no such name it is `server`. */
-export function providerOf(model, base) {
+/** The variable that the key of a model belongs into, "" for one that needs none; `providers` as the server tells them. */
+export function keyVariable(model, base, providers) {
   const cut = model.indexOf("/");
-  if (cut > 0) return model.slice(0, cut);
-  return base ? "server" : "";
+  const provider = cut > 0 ? model.slice(0, cut) : base ? "server" : "";
+  if (!provider || provider === "offline" || provider === "scripted") return "";
+  const known = providers.find((each) => each.name === provider);
+  return known ? known.variable ?? "" : `${provider.toUpperCase().replace(/[-.]/g, "_")}_API_KEY`;
 }

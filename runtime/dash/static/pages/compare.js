@@ -73,12 +73,12 @@ function Choose({ runs, one = "", two = "" }) {
 }
 
 function Both({ found }) {
-  const seconds = Math.max(0.5, ...found.runs.map((run) => run.seconds));
+  const seconds = Math.max(0.01, ...found.runs.map((run) => run.seconds));
   return html`<div class="compare">
     <div class="pair">${found.runs.map((run, index) => html`<${Head} key=${index} run=${run} side=${SIDES[index]} />`)}</div>
     <${Given} given=${found.given} />
     <section class="card"><h2>Over time</h2>
-      <p class="facts">both on one scale of ${span(seconds)}: turns above, tool calls below</p>
+      <p class="facts">both on one scale of ${seconds < 1 ? `${Math.round(seconds * 1000)} ms` : span(seconds)}: turns above, tool calls below</p>
       ${found.actors.map((actor) => html`<${Lanes} key=${actor.path} actor=${actor} seconds=${seconds} />`)}
     </section>
     ${found.actors.map((actor) => html`<${Actor} key=${actor.path} actor=${actor} />`)}

@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { post } from "../api.js";
-import { keep, kept, providerOf, setTheKey, theKey } from "../draft.js";
+import { keep, kept, keyVariable, setTheKey, theKey } from "../draft.js";
 import { oneLine } from "../format.js";
 import { Text } from "../parts/diff.js";
 import { Editor } from "../parts/editor.js";
@@ -34,6 +34,7 @@ export default function Playground() {
     setDraft(next);
     keep(next);
   };
+  const variable = there ? keyVariable(checked.agent?.model || draft.model || there.model, draft.base_url, there.providers) : "";
   const ask = async (what, body = {}) => {
     const answer = await post(`/api/playground/${what}`, { workspace: latest.current.workspace, ...body });
     if (answer.error && !answer.walls) throw Object.assign(new Error(answer.error), { faults: answer.faults });
@@ -95,7 +96,7 @@ export default function Playground() {
     setSaid({ text: "the run begins", bad: false });
     const { text, code, task, model, base_url, wire } = latest.current;
     try {
-      const answer = await ask("run", { text, code, task, model, base_url, wire, key });
+      const answer = await ask("run", { text, code, task, model, base_url, wire, key: variable ? key : "" });
       if (answer.error) throw new Error(answer.error);
       change({ trials: [...latest.current.trials.filter((id) => id !== answer.run), answer.run].slice(-10) });
       setSaid({ text: "", bad: false });
@@ -152,7 +153,7 @@ export default function Playground() {
       </section>
       <section class="card settings" aria-label="what it gets">
         <${Tools} there=${there} checked=${checked} edit=${edit} />
-        <${Model} there=${there} checked=${checked} draft=${draft} change=${change} edit=${edit} typed=${key} type=${(text) => { setTheKey(text); setKey(text); }} />
+        <${Model} there=${there} checked=${checked} draft=${draft} change=${change} edit=${edit} variable=${variable} typed=${key} type=${(text) => { setTheKey(text); setKey(text); }} />
         <label>Task <textarea rows="3" value=${draft.task} onInput=${(event) => change({ task: event.target.value })} placeholder="what the agent is to do"></textarea></label>
         <div class="buttons">
           <button class="first" onClick=${run} disabled=${busy || wrong > 0 || !draft.task.trim()} title="Ctrl+Enter">Run</button>
@@ -231,12 +232,9 @@ function Tools({ there, checked, edit }) {
   </fieldset>`;
 }
 
-function Model({ there, checked, draft, change, edit, typed, type }) {
+function Model({ there, checked, draft, change, edit, variable, typed, type }) {
   const said = checked.agent?.model ?? "";
-  const used = said || draft.model || there.model;
-  const provider = providerOf(used, draft.base_url);
-  const known = there.providers.find((each) => each.name === provider);
-  const variable = known ? known.variable : provider && !["offline", "scripted"].includes(provider) ? `${provider.toUpperCase().replace(/[-.]/g, "_")}_API_KEY` : "";
+  const ready = there.providers.some((each) => each.variable === variable && each.ready);
   return html`<fieldset><legend>Model</legend>
     <label>in the file <input list="models" value=${said} disabled=${!checked.agent} placeholder=${`none: the run's, ${draft.model || there.model}`} onChange=${(event) => edit({ model: event.target.value })} spellcheck=${false} /></label>
     <label>of the run <input list="models" value=${draft.model} placeholder=${there.model} onInput=${(event) => change({ model: event.target.value })} spellcheck=${false} /></label>
@@ -244,7 +242,7 @@ function Model({ there, checked, draft, change, edit, typed, type }) {
     <details open=${Boolean(draft.base_url)}><summary>another server</summary>
       <label>address <input value=${draft.base_url} placeholder="http://127.0.0.1:8080/v1" onInput=${(event) => change({ base_url: event.target.value })} spellcheck=${false} /></label>
       <label>wire <select value=${draft.wire} onChange=${(event) => change({ wire: event.target.value })}><option value="">the usual</option>${there.wires.map((name) => html`<option>${name}</option>`)}</select></label></details>
-    ${variable && html`<label>Key <input type="password" autocomplete="off" value=${typed} onInput=${(event) => type(event.target.value)} placeholder=${known?.ready ? `${variable} is set` : variable} /></label>
+    ${variable && html`<form onSubmit=${(event) => event.preventDefault()}><label>Key <input type="password" autocomplete="off" name="none" value=${typed} onInput=${(event) => type(event.target.value)} placeholder=${ready ? `${variable} is set` : variable} /></label></form>
       <p class="facts">Stays in this tab until it is reloaded, and goes into the environment of the run's process. Nowhere else.</p>`}
   </fieldset>`;
 }

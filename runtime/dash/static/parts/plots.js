@@ -10,7 +10,7 @@ import { lastDays, layOut, MEASURES, stacked } from "../spending.js";
 import { Problem } from "./problem.js";
 
 const COLOURS = ["--accent", "--good", "--calm", "--warn", "--bad", "--dim"];
-const HEIGHT = 190;
+const HEIGHT = 170;
 const AGAIN = 30_000;
 const SPANS = [7, 30, 90];
 
@@ -98,7 +98,7 @@ function Bars({ laid, measure }) {
       width: Math.max(200, box.current.clientWidth), height: HEIGHT, legend: { show: false }, cursor: { show: false },
       scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (self, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
       axes: [
-        { ...axis, grid: { show: false }, incrs: [1, 7, 14, 30], values: (self, marks) => marks.map((at) => days[at]?.slice(5) ?? "") },
+        { ...axis, size: 26, grid: { show: false }, incrs: [1, 7, 14, 30], values: (self, marks) => marks.map((at) => days[at]?.slice(5) ?? "") },
         { ...axis, size: 58, values: (self, marks) => marks.map((value) => shown(measure, value)) },
       ],
       series: [{}, ...groups.map((group, index) => ({ fill: colour(COLOURS[index % COLOURS.length]), stroke: colour(COLOURS[index % COLOURS.length]), width: 0, paths: bars, points: { show: false } })).reverse()],

@@ -1,10 +1,10 @@
 // A run of the playground under three glasses: the request, the tool call, the loop.
 
 import { html } from "htm/preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { get } from "../api.js";
-import { clock, cost, count, span } from "../format.js";
+import { clock, cost, count, oneLine, span } from "../format.js";
 import { doing, openAsks, phase, short, subtree, totals, waitsFor } from "../look.js";
 import { Asks } from "./asks.js";
 import { Budgets } from "./budgets.js";
@@ -18,10 +18,12 @@ export function Trial({ id, send }) {
   const { run } = useRun(id);
   const { view } = run;
   const state = phase(view, run.owned);
+  const box = useRef(null);
+  useEffect(() => { box.current?.scrollIntoView({ block: "nearest" }); }, [Boolean(view.seq)]);
   if (!view.seq) return html`<p class="dim">${run.connection || "the run begins"}</p>`;
   const steering = view.report ? null : (command) => send(id, command);
   const used = totals(view.actors.values());
-  return html`<div class="trial">
+  return html`<div class="trial" ref=${box}>
     <p><span class=${`state ${state}`} data-run=${id}>${state}${view.report?.reason ? `: ${view.report.reason}` : ""}</span> <a href=${`#/run/${id}`}>run ${id}</a>
       <span class="facts"> ${used.steps} steps · ${count(used.input + used.output)} tokens · ${used.cost === null ? "cost unknown" : cost(used.cost)}</span>
       ${run.connection && html` <b class="warn">${run.connection}</b>`}
@@ -80,16 +82,23 @@ function Request({ found, event }) {
     <p class="facts">${short(found.actor)} · turn ${event.turn + 1}${event.purpose === "turn" ? "" : ` (${event.purpose})`} · ${found.model} · about ${count(event.estimate)} tokens, at most ${count(found.max_output_tokens)} back</p>
     <details><summary>system prompt, ${count(found.system.join("").length)} characters</summary><pre>${found.system.join("\n\n")}</pre></details>
     <details><summary>${found.tools.length} tools: ${found.tools.map((tool) => tool.name).join(", ")}</summary><pre>${JSON.stringify(found.tools, null, 2)}</pre></details>
-    <ol class="messages">${found.messages.map((message, index) => html`<li key=${index}><b>${message.role}</b> <${Text} text=${words(message)} most=${6} diff=${false} /></li>`)}</ol>
+    <ol class="messages">${found.messages.map((message, index) => html`<li key=${index}><b>${message.role}</b> <${Message} message=${message} /></li>`)}</ol>
   </div>`;
 }
 
-/** A message as text; what is more than text stands as JSON. */
-function words(message) {
-  const { role, ...rest } = message;
-  const values = Object.entries(rest).filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && !value.length));
-  if (values.length === 1 && typeof values[0][1] === "string") return values[0][1];
-  return JSON.stringify(Object.fromEntries(values), null, 2);
+/** What a message says, part for part: text, reasoning, calls, results; what is none of these stands as JSON. */
+function Message({ message }) {
+  if (typeof message.text === "string" && !message.parts) return html`<${Text} text=${message.text} most=${6} diff=${false} />`;
+  const parts = message.parts ?? message.results ?? [message];
+  return parts.map((part) => html`<${Part} part=${part} />`);
+}
+
+function Part({ part }) {
+  if (part.type === "text") return html`<${Text} text=${part.text} most=${6} diff=${false} />`;
+  if (part.type === "reasoning") return html`<details><summary>reasoning</summary><pre>${part.text}</pre></details>`;
+  if (part.type === "call") return html`<div><b class="mono">${part.name}</b> <code>${oneLine(JSON.stringify(part.arguments), 200)}</code></div>`;
+  if (typeof part.content === "string") return html`<div class="result"><span class="facts">${part.name}${part.is_error ? ", an error" : ""}</span><${Text} text=${part.content} most=${6} /></div>`;
+  return html`<${Text} text=${JSON.stringify(part, null, 2)} most=${6} diff=${false} />`;
 }
 
 function Calls({ view }) {
@@ -123,11 +132,11 @@ function Loop({ view, now }) {
       <span class="facts"> ${actor.steps} steps${waitsFor(view, actor).map((each) => ` · waits for ${each.text}`)}</span></p>`)}
     <${Budgets} view=${view} actor=${root} now=${now} />
     <h3>loop guard</h3>
-    ${view.alerts.length ? view.alerts.map((alert) => html`<p key=${alert.seq} class="warn">${alert.type.slice(5)} · ${short(alert.actor)}: ${alert.why}${alert.times ? `, ${alert.times} times` : ""}</p>`)
+    ${view.alerts.length ? view.alerts.map((alert) => html`<p key=${alert.seq} class="warn">${alert.type.slice(5)} · ${short(alert.actor)}: ${alert.why}</p>`)
       : html`<p class="facts">${view.items.some((item) => item.kind === "call") ? "nothing repeats itself" : "no call to compare yet"}</p>`}
     <h3>turns</h3>
-    <ol class="turns">${replies.map((item) => html`<li key=${`${item.kind}${item.seq}`}><${Turn} item=${item} /></li>`)}
-      ${all.filter((actor) => actor.turn.length).map((actor) => html`<li class="live"><span class="facts">${short(actor.path)} is writing</span>${actor.turn.map((piece) => html`<pre class=${piece.kind === "text" ? "" : "dim"}>${piece.text.slice(-2000)}</pre>`)}</li>`)}</ol>
+    <ul class="turns">${replies.map((item) => html`<li key=${`${item.kind}${item.seq}`}><${Turn} item=${item} /></li>`)}
+      ${all.filter((actor) => actor.turn.length).map((actor) => html`<li class="live"><span class="facts">${short(actor.path)} is writing</span>${actor.turn.map((piece) => html`<pre class=${piece.kind === "text" ? "" : "dim"}>${piece.text.slice(-2000)}</pre>`)}</li>`)}</ul>
     ${view.report && html`<h3>end</h3><p><span class=${`state ${view.report.status}`}>${view.report.status}${view.report.reason ? `: ${view.report.reason}` : ""}</span> <span class="facts">${view.report.detail}</span></p><${Text} text=${view.report.text} most=${20} diff=${false} />`}
   </section>`;
 }
@@ -136,6 +145,6 @@ function Turn({ item }) {
   if (item.kind === "trouble") return html`<span class="warn">${item.text}</span>${item.detail && html`<${Text} text=${item.detail} />`}`;
   if (item.kind === "alert") return html`<span class="warn">loop ${item.alert.type.slice(5)}: ${item.alert.why}</span>`;
   if (item.kind === "note") return html`<span class="facts">the runtime said (${item.why})</span><${Text} text=${item.text} />`;
-  return html`<span class="facts">${short(item.actor)} · ${item.finish} · ${count(item.usage.input ?? 0)} in, ${count(item.usage.output ?? 0)} out · ${span(item.seconds)}</span>
+  return html`<span class="facts">${short(item.actor)} · ${item.purpose === "turn" ? `turn ${item.turn + 1}` : item.purpose} · ${item.finish} · ${count(item.usage.input ?? 0)} in, ${count(item.usage.output ?? 0)} out · ${span(item.seconds)}</span>
     ${item.text && html`<${Text} text=${item.text} most=${4} diff=${false} />`}`;
 }
