@@ -79,6 +79,7 @@ class Agent(Actor[Assignment, Report]):
         self.number = number
         self.parent = parent
         self.model = model
+        self.next_model: ModelRef | None = None
         self.permits = permits
         self.limits = limits
         self.settings = ModelSettings(definition.temperature, definition.top_p, definition.thinking)

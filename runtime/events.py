@@ -138,6 +138,17 @@ class ActorFinished(Event):
     report: JsonObject
 
 
+@attrs.frozen(kw_only=True)
+class ModelChanged(Event):
+    """From its next request on the actor's model is `model`, not `before`; without an actor: that of the run, for those
+    whose files name none."""
+
+    type: ClassVar[str] = "model.changed"
+    model: str
+    before: str = ""
+    by: str = ""
+
+
 # --- model calls -------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,21 @@ from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged
 from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
-from .watch.commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, Status
+from .switching import switch_model
+from .watch.commands import (
+    Answer,
+    Approve,
+    Cancel,
+    ChangeLimits,
+    Command,
+    Compact,
+    Continue,
+    Deny,
+    Hold,
+    Say,
+    SetModel,
+    Status,
+)
 from .watch.recorded import check_expected
 
 
@@ -106,6 +120,11 @@ class Steering:
         run.gate.changed()
         return done
 
+    async def set_model(self, command: SetModel) -> JsonObject:
+        one = await self._agent(command.actor) if command.actor is not None else None
+        changed = switch_model(self.live.run, command.model, one, _by(command))
+        return await self._done(model=command.model, actors=changed)
+
     async def status(self, command: Status) -> JsonObject:
         del command
         return {"run": self.live.id, **await self.live.stream.overview()}
@@ -141,7 +160,7 @@ class Steering:
                 raise UsageError(f"cost_budget cannot be kept: no price is known for {each.model.full_name}")
 
 
-def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits) -> str:
+def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits | SetModel) -> str:
     return command.by or "you"
 
 
@@ -157,5 +176,6 @@ _ACTIONS: Mapping[type[Command], _Action] = {
     Hold: Steering.hold,
     Continue: Steering.go_on,
     ChangeLimits: Steering.change_limits,
+    SetModel: Steering.set_model,
     Status: Steering.status,
 }

@@ -26,6 +26,7 @@ from .model import Delta, ModelRequest, ProviderError, Reply
 from .providers.retry import GiveUp, Retry, decide
 from .record import calls_to_json, parts_to_json, usage_to_json
 from .stop import Stop
+from .switching import take_model
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -63,9 +64,11 @@ async def call_model(me: Agent, purpose: Purpose = "turn", aside: Aside | None =
     A cancelled call settles its reservation by what was streamed (estimated) and leaves the history as it was.
     """
     run = me.run
-    model = me.model if aside is None else aside.model
     attempt = 0
     while True:
+        if aside is None:
+            take_model(me)
+        model = me.model if aside is None else aside.model
         request = me.request(purpose, attempt) if aside is None else attrs.evolve(aside.request, attempt=attempt)
         grant = await run.gate.reserve(me.path, me.ask(request, purpose) if aside is None else aside.ask)
         if isinstance(grant, Refused):

@@ -16,7 +16,7 @@ SHOWN_LINES = 12
 def card(request: ApprovalRequested) -> str:
     """What is asked, as a person reads it; nothing in it is obeyed by a terminal."""
     who = request.actor.rpartition("/")[2]
-    lines = [f"? {who} asks ({request.id})    {one_line(request.name, 70)}  {_brief(request.arguments)}".rstrip()]
+    lines = [f"? {who} asks ({request.id})    {one_line(request.name, 70)}  {brief(request.arguments)}".rstrip()]
     if not request.preview:
         for name, value in request.arguments.items():
             if isinstance(value, str) and _is_long(value):
@@ -67,7 +67,8 @@ def edited(arguments: JsonObject, line: str) -> JsonObject:
     return cast("dict[str, Any]", found)
 
 
-def _brief(arguments: JsonObject) -> str:
+def brief(arguments: JsonObject) -> str:
+    """The arguments on one line, without those that are long."""
     short = {name: value for name, value in arguments.items() if not (isinstance(value, str) and _is_long(value))}
     if len(arguments) == 1 and len(short) == 1:
         value = next(iter(short.values()))

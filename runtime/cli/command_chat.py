@@ -1,4 +1,4 @@
-"""`elenco chat`: a conversation in lines; every line is a run that continues the one before."""
+"""`elenco chat`: a conversation on the whole screen or in lines; each prompt is a run that continues the one before."""
 
 from __future__ import annotations
 
@@ -10,27 +10,47 @@ from pathlib import Path
 
 import attrs
 
+from runtime.chat.commands import Given, Prompt, Wrong, read
 from runtime.errors import ElencoError, UsageError
+from runtime.journal import index
 from runtime.journal.folder import RunFolder, State, open_state
+from runtime.journal.lock import is_owned
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
+from .chat_commands import COMPACT, Commands
 from .command_run import flag_limits, output_schema
 from .earlier import Earlier, look_up
 from .server_prompts import filled_in, is_prompt
 from .streams import as_text
+from .which import find
 
 PROMPT = "you> "
-COMPACT = "/compact"
-"""The line that makes the conversation smaller and is answered with what came of it."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Talk until the input ends; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
+    """Talk until the human leaves; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
     state = open_state(arguments.state)
+    if not (arguments.plain or arguments.no_input or arguments.json) and sys.stdin.isatty() and sys.stdout.isatty():
+        return _screen(arguments, state)
+    return _lines(arguments, state)
+
+
+def _screen(arguments: argparse.Namespace, state: State) -> int:
+    folder = find(state, arguments.resume) if arguments.resume else None
+    live = folder is not None and is_owned(folder.lock)
+    earlier = look_up(state, arguments.resume, headless=False) if folder is not None and not live else None
+    options = options_of(arguments, earlier, headless=False)
+    outline(options)  # A slip is told before the screen is taken.
+    from runtime.chat.screen import show
+
+    return show(arguments, state, options, folder)
+
+
+def _lines(arguments: argparse.Namespace, state: State) -> int:
     headless = arguments.no_input or not sys.stdin.isatty()
     earlier = look_up(state, arguments.resume, headless=headless) if arguments.resume else None
-    options = _options(arguments, earlier, headless)
+    options = options_of(arguments, earlier, headless)
     outline(options)  # A slip is told before the first line is typed.
     chat = Chat(state, options, earlier, arguments)
     code = 0
@@ -38,27 +58,56 @@ def run(arguments: argparse.Namespace) -> int:
         code = chat.finish_turn(earlier)
     elif earlier is not None and earlier.answer:
         print(earlier.answer)
-    while (line := _line(interactive=sys.stdin.isatty())) is not None:
-        if line.strip():
-            code = chat.turn(as_text(line.strip()))
+
+    commands = Commands(chat)
+    while not commands.over and (line := _line(interactive=sys.stdin.isatty())) is not None:
+        match read(as_text(line.strip()), commands.more, lines=True):
+            case Prompt(text=text) if text:
+                code = chat.turn(text)
+            case Prompt():
+                pass
+            case Given() as given:
+                code = commands.run(given, code)
+            case Wrong(why=why):
+                print(why, file=sys.stderr)
     if chat.last is not None:
         print(f"go on: elenco chat --plain --resume {chat.last.id}", file=sys.stderr)
     return code
 
 
+def carry_name(state: State, before: str, run: str) -> None:
+    """A conversation's name goes from its last turn's run to the next one's. Where that fails, a warning says so."""
+    row = index.row(state, before)
+    if row is not None and row.name:
+        with contextlib.suppress(ElencoError):
+            index.rename(state, before, "")
+            index.rename(state, run, row.name)
+
+
 @attrs.define
 class Chat:
-    """A conversation: what the next turn is run with, and the run of the last one."""
+    """A conversation: what the next turn is run with, and the run of the last one.
+
+    `chosen`: the model was chosen in the conversation; `named`: the conversation's name goes on to the next run.
+    """
 
     state: State
     options: RunOptions
     earlier: Earlier | None
     arguments: argparse.Namespace
+    chosen: bool = False
+    named: bool = True
     last: RunFolder | None = attrs.field(init=False, default=None)
+
+    @property
+    def run(self) -> str | None:
+        """The newest run of the conversation."""
+        return self.earlier.folder.id if self.earlier is not None else None
 
     def turn(self, text: str) -> int:
         """One line to its answer; what goes wrong is told, and the conversation goes on."""
         from runtime.app import plan
+        from runtime.switching import meant_for_root
 
         from .live import Shown, begin
 
@@ -69,8 +118,12 @@ class Chat:
                 options = attrs.evolve(self.options, task=COMPACT, compacts=True, output_schema=None)
                 return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
             task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
-            options = attrs.evolve(self.options, task=task)
-            return begin(plan(options), self.state, Shown(quiet=self.arguments.quiet), self.earlier)
+            ready = plan(attrs.evolve(self.options, task=task))
+            ready = meant_for_root(ready) if self.chosen else ready
+            code, folder = begin(ready, self.state, Shown(quiet=self.arguments.quiet), self.earlier)
+            if self.earlier is not None and self.named:
+                carry_name(self.state, self.earlier.folder.id, folder.id)
+            return code, folder
 
         return self._after(work)
 
@@ -95,13 +148,14 @@ class Chat:
         try:
             code, folder = work()
             self.earlier = look_up(self.state, folder.id, headless=self.options.headless)
-            self.last = folder
+            self.last, self.named = folder, True
         except ElencoError as error:
             return show(error)
         return code
 
 
-def _options(arguments: argparse.Namespace, earlier: Earlier | None, headless: bool) -> RunOptions:
+def options_of(arguments: argparse.Namespace, earlier: Earlier | None, headless: bool) -> RunOptions:
+    """What a turn is run with: the flags, and what of an earlier run's options still counts."""
     given = RunOptions(
         agent=arguments.agent or (earlier.options.agent if earlier is not None else "coordinator"),
         task="",

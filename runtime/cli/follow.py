@@ -20,13 +20,12 @@ from .advice import span
 from .screen import Screen
 from .streams import silence_stdout
 from .tally import used
-from .tree import rows
+from .tree import bar, rows
 from .watcher import Watcher
 
-SILENCE = 1.5
+SILENCE = 1.0
 """Seconds after which a line says that work goes on, so that nobody wonders."""
 REDRAW = 0.1
-IDLE_REDRAW = 1.0
 
 
 async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -46,13 +45,17 @@ async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_ST
 async def progress(
     live: LiveRun, watcher: Watcher, screen: Screen, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Who works on what, on stderr, until the stream ends. While a human is asked, nothing is redrawn."""
-    patience = {"changes": SILENCE, "alarms": IDLE_REDRAW}.get(watcher.detail, math.inf)
+    """Who works on what, on stderr, until the stream ends. While a human is asked, nothing is redrawn.
+
+    Without a tree there is a line for each change, and one a second while nothing changes.
+    """
+    patience = SILENCE if watcher.detail in ("changes", "alarms") else math.inf
+    told = trio.current_time()
     async with live.stream.subscribe() as reader:
         task_status.started()
         while True:
             batch: list[Record] | None = None
-            with trio.move_on_after(patience):
+            with trio.move_on_at(told + patience):
                 batch = await reader.batch()
             for record in batch or ():
                 watcher.hear(record)
@@ -60,40 +63,56 @@ async def progress(
             if asking:
                 await screen.clear()
             lines = watcher.flush()
-            if batch is None and not lines and not screen.redraws and not asking:
-                lines = [watcher.still(time.time())]
+            now = time.time()
+            if not lines and not screen.redraws and not asking and batch is None:
+                lines = [f"{watcher.still(now)}   {budget(watcher.state, _clock(live, watcher.state, now))}"]
             if lines:
                 await screen.say(lines, "> " if asking else "")
+            if lines or batch is None:
+                told = trio.current_time()
             if batch == []:
                 await screen.clear()
                 await screen.say(())
                 return
-            if screen.redraws:
-                if not asking:
-                    now = time.time()
-                    tree = rows(watcher.state, now, watcher.told, watcher.speaking)
-                    await screen.draw(tree, budget(watcher.state, now))
+            if screen.redraws and not asking:
+                tree = rows(watcher.state, now, watcher.told, watcher.speaking)
+                foot = budget(watcher.state, _clock(live, watcher.state, now), bars=True)
+                await screen.draw(tree, f"  {foot}", watcher.said)
+            if screen.redraws or not any(record.event.kept for record in batch or ()):
                 await trio.sleep(REDRAW)
 
 
-def budget(state: RunState, now: float) -> str:
-    """What the whole run has used of what it may: `13 steps, 18.4k of 200k tokens, 38 s of 10:00 min`."""
+def _clock(live: LiveRun, state: RunState, now: float) -> float:
+    """Seconds that count against the run's time, which stands while a human is waited for."""
+    run = live.run
+    root = next(iter(run.live), None)
+    return run.deadlines.elapsed(root) if root is not None else max(0.0, now - state.started_at)
+
+
+def budget(state: RunState, seconds: float, *, bars: bool = False) -> str:
+    """What the whole run has used of what it may: `13 steps, 18.4k of 200k tokens, 38 s of 10 min`."""
     limits, usage = state.limits, state.usage
-    parts = [used(state.steps, limits.get("total_steps"), "step")]
+
+    def measured(text: str, used: float, name: str) -> str:
+        most = limits.get(name)
+        return f"{bar(used / most, 4)} {text}" if bars and most else text
+
+    parts = [measured(used(state.steps, limits.get("total_steps"), "step"), state.steps, "total_steps")]
     offline = all(actor.model == OFFLINE for actor in state.actors.values())
     if usage.total and not offline:
         most = limits.get("token_budget")
-        parts.append(f"{count_text(usage.total)}{f' of {count_text(most)}' if most else ''} tokens")
+        text = f"{count_text(usage.total)}{f' of {count_text(most)}' if most else ''} tokens"
+        parts.append(measured(text, usage.total, "token_budget"))
     cost = state.cost_usd
     if cost is None:
         parts.append("cost unknown")
     elif cost:
         most = limits.get("cost_budget")
-        parts.append(f"${cost:.3f}{f' of ${most:.2f}' if most is not None else ''}")
-    seconds = span(max(0.0, now - state.started_at))
+        parts.append(measured(f"${cost:.3f}{f' of ${most:.2f}' if most is not None else ''}", cost, "cost_budget"))
     most = limits.get("timeout")
-    parts.append(f"{seconds} of {amount_text('timeout', most)}" if most else seconds)
-    return f"  {', '.join(parts)}"
+    time_used = f"{span(seconds)} of {amount_text('timeout', most)}" if most else span(seconds)
+    parts.append(measured(time_used, seconds, "timeout"))
+    return ", ".join(parts)
 
 
 def _write(data: bytes) -> None:

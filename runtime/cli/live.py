@@ -126,14 +126,14 @@ async def stay(
                 raise JournalError(f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}")
             journal.subscribe(outcome.watcher.take)
             outcome.owned = True
-            await trio.to_thread.run_sync(index.run_started, state, _row(ready, folder, outcome.started))
+            await trio.to_thread.run_sync(index.run_started, state, row_of(ready, folder, outcome.started))
             async with _viewed(ready, folder, journal, shown, screen, outcome, resumption, continues) as live:
                 outcome.report = await live.report()
                 outcome.waiting = (*live.approvals.pending, *live.questions.pending)
     except* ElencoError as group:
         outcome.problem = _first(group)
     if outcome.owned:
-        await trio.to_thread.run_sync(_note_end, state, folder, outcome)
+        await trio.to_thread.run_sync(note_end, state, folder, outcome)
     return _close(ready, folder, outcome, shown)
 
 
@@ -273,7 +273,7 @@ async def _on_signals(live: LiveRun, task_status: trio.TaskStatus[None] = trio.T
             live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
 
 
-def _row(ready: Plan, folder: RunFolder, started: float) -> index.RunRow:
+def row_of(ready: Plan, folder: RunFolder, started: float) -> index.RunRow:
     limits = ready.limits
     return index.RunRow(
         id=folder.id,
@@ -287,7 +287,7 @@ def _row(ready: Plan, folder: RunFolder, started: float) -> index.RunRow:
     )
 
 
-def _note_end(state: State, folder: RunFolder, outcome: Outcome) -> None:
+def note_end(state: State, folder: RunFolder, outcome: Outcome) -> None:
     """The index tells of the whole tree's steps, as the closing line does."""
     report = outcome.report
     json = {**report_to_json(report), "steps": outcome.watcher.state.steps} if report is not None else None

@@ -140,6 +140,7 @@ def _chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: coordinator")
     parser.add_argument("--plain", action="store_true", help="line by line")
     parser.add_argument("--resume", metavar="RUN", help="go on where that run stands: its turn is finished first")
+    parser.add_argument("--detach", action="store_true", help="a turn under way goes on when you leave")
     _run_flags(parser)
 
 
@@ -383,8 +384,10 @@ COMMANDS: dict[str, Spec] = {
     ),
     "chat": (
         _chat,
-        "Talk with an agent; every line continues the conversation. Ctrl-C cancels the turn, Ctrl-D leaves.",
-        "elenco chat --plain\nelenco chat --plain --resume k7f2",
+        "Talk with an agent on the whole screen, or line by line. /help lists its commands; Ctrl-C cancels the turn, "
+        "Ctrl-Q leaves (Ctrl-D in the line mode).",
+        "elenco chat\nelenco chat reviewer --model anthropic/claude-sonnet-5-5\nelenco chat --resume k7f2\n"
+        "elenco chat --plain",
     ),
     "resume": (_resume, "Go on with a run that stopped.", "elenco resume k7f2\nelenco resume k7f2 --max-steps +20"),
     "runs": (_runs, "List all runs, newest first.", "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes"),

@@ -13,6 +13,7 @@ from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.messages import JsonObject
 
 from .card import editable, edited, keys, question_keys
+from .choices import Allow, Refuse, choice_of
 from .screen import Screen
 from .visible import one_line
 from .watcher import Watcher
@@ -76,28 +77,22 @@ async def _answer(live: LiveRun, screen: Screen, question: QuestionAsked, text: 
 async def _decide(live: LiveRun, screen: Screen, keyboard: Keyboard, request: ApprovalRequested, text: str) -> None:
     decision, scope, why = "allow", "once", ""
     arguments: JsonObject | None = None
-    match text.lower():
-        case "y" | "yes":
+    match choice_of(request, text):
+        case Allow(scope=scope):
             pass
-        case "r" if request.always:
-            scope = "run"
-        case "a" if request.always:
-            scope = "workspace"
-        case "n" | "no":
+        case Refuse(why=why):
             decision = "deny"
-        case "e":
+        case "edit":
             arguments = await _edit(screen, keyboard, request)
             if arguments is None:
                 return
-        case "s":
+        case "stop":
             live.cancel("you")
             return
-        case letter if len(letter) <= 1:
+        case "none":
             said = [f"  '{one_line(text, 4)}' is no choice here"] if text else []
             await screen.say([*said, keys(request)], "> ")
             return
-        case _:
-            decision, why = "deny", text
     try:
         await live.approvals.decide(request.id, decision, "you", why=why, scope=scope, arguments=arguments)
     except UsageError as late:

@@ -12,15 +12,20 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import attrs
 import trio
 
 from .tree import Row
-from .visible import cells, cut
+from .visible import cells, cut, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+WIDE = 100
+"""Columns from which each actor has a bar of its own."""
+MOST_SAID = 8
+"""Lines of what is said that are shown below the tree."""
 STYLES = {"●": "cyan", "✓": "green", "■": "yellow", "✗": "red", "!": "yellow", "?": "bold magenta"}
 
 
@@ -40,8 +45,8 @@ class Screen(Protocol):
         """The human has ended the line."""
         ...
 
-    async def draw(self, rows: Sequence[Row], foot: str) -> None:
-        """Put the tree, with a line below it, in place of the one that is there."""
+    async def draw(self, rows: Sequence[Row], foot: str, said: str = "") -> None:
+        """Put the tree, a line below it and the last of what is said, in place of what is there."""
         ...
 
     async def clear(self) -> None:
@@ -77,8 +82,8 @@ class LineScreen:
     def answered(self) -> None:
         self._prompt = ""
 
-    async def draw(self, rows: Sequence[Row], foot: str) -> None:
-        del rows, foot
+    async def draw(self, rows: Sequence[Row], foot: str, said: str = "") -> None:
+        del rows, foot, said
 
     async def clear(self) -> None:
         pass
@@ -114,9 +119,9 @@ class TreeScreen:
     def answered(self) -> None:
         self._prompt = ""
 
-    async def draw(self, rows: Sequence[Row], foot: str) -> None:
+    async def draw(self, rows: Sequence[Row], foot: str, said: str = "") -> None:
         async with self._turn:
-            await self._write(lambda: self._draw(rows, foot))
+            await self._write(lambda: self._draw(rows, foot, said))
 
     async def clear(self) -> None:
         async with self._turn:
@@ -139,13 +144,13 @@ class TreeScreen:
         if prompt:
             self.console.print(prompt, end="")
 
-    def _draw(self, rows: Sequence[Row], foot: str) -> None:
+    def _draw(self, rows: Sequence[Row], foot: str, said: str) -> None:
         if self._live is None:
             self._live = self._new(
                 console=self.console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
             )
             self._live.start()
-        self._live.update(self._tree(rows, foot), refresh=True)
+        self._live.update(self._tree(rows, foot, said), refresh=True)
 
     def _stop(self) -> None:
         if self._live is not None:
@@ -160,18 +165,21 @@ class TreeScreen:
             text.stylize(style, 0, 1)
         return text
 
-    def _tree(self, rows: Sequence[Row], foot: str) -> Text:
+    def _tree(self, rows: Sequence[Row], foot: str, said: str) -> Text:
         from rich.text import Text
 
         width, height = self.console.width - 1, self.console.height
         text = Text(no_wrap=True, overflow="crop")
-        shown = fit(rows, max(3, height - 4))
+        words = last_lines(said, width, min(MOST_SAID, max(0, height - 8)))
+        shown = fit(rows, max(3, height - 4 - len(words)))
         for row, line in zip(shown, laid_out(shown, width), strict=True):
             start = len(text)
             text.append(line + "\n", style="dim" if row.mark == "✓" and not self._plain else "")
             mark = start + len(row.branch)
             text.stylize("" if self._plain else STYLES.get(row.mark, ""), mark, mark + 1)
         text.append(cut(foot, width), style="" if self._plain else "dim")
+        for line in words:
+            text.append(f"\n{line}")
         return text
 
 
@@ -184,16 +192,34 @@ def fit(rows: Sequence[Row], most: int) -> Sequence[Row]:
     busy = [index for index in range(len(rows) - 1, 0, -1) if rows[index].mark == "●"]
     dropped = set([*ended, *busy][:excess])
     kept = [row for index, row in enumerate(rows) if index not in dropped]
-    return [*kept, Row("", "…", f"{len(dropped)} more", "", ("", "", "", ""))]
+    return [*kept, Row("", "…", f"{len(dropped)} more", "", ("",) * len(rows[0].facts))]
+
+
+def last_lines(text: str, width: int, most: int) -> list[str]:
+    """The end of a text as lines of at most `width` columns."""
+    if most <= 0 or not text.strip():
+        return []
+    lines: list[str] = []
+    for line in visible(text.rstrip()).expandtabs(4).split("\n")[-most:]:
+        rest = line
+        while cells(rest) > width:
+            piece = cut(rest, width + 1)[:-1] or rest[:1]
+            lines.append(piece)
+            rest = rest[len(piece) :]
+        lines.append(rest)
+    return lines[-most:]
 
 
 def laid_out(rows: Sequence[Row], width: int) -> list[str]:
-    """The rows as lines of at most `width` columns, their parts one below the other."""
+    """The rows as lines of at most `width` columns, their parts one below the other; bars only where there is room."""
+    if width < WIDE:
+        rows = [attrs.evolve(row, facts=row.facts[:4]) for row in rows]
     names = [f"{row.branch}{row.mark} {row.name}" for row in rows]
     name_width = max((cells(name) for name in names), default=0)
-    fact_widths = [max((cells(row.facts[index]) for row in rows), default=0) for index in range(4)]
+    columns = min((len(row.facts) for row in rows), default=0)
+    fact_widths = [max((cells(row.facts[index]) for row in rows), default=0) for index in range(columns)]
     facts = [
-        "   ".join(_padded(fact, size) for fact, size in zip(row.facts, fact_widths, strict=True) if size).rstrip()
+        "   ".join(_padded(fact, size) for fact, size in zip(row.facts, fact_widths, strict=False) if size).rstrip()
         for row in rows
     ]
     facts_width = max((cells(fact) for fact in facts), default=0)

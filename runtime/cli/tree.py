@@ -35,6 +35,7 @@ from runtime.events import (
     ToolStarted,
     Warned,
 )
+from runtime.journal.budgets import Total, budgets, totals
 from runtime.journal.state import ActorState, RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
@@ -57,18 +58,20 @@ class Row:
     mark: str
     name: str
     doing: str
-    facts: tuple[str, str, str, str]
+    facts: tuple[str, ...]
 
 
 def rows(state: RunState, now: float, told: Mapping[str, Tally], speaking: Mapping[str, str]) -> list[Row]:
     """The whole tree, parents before children, in the order they started."""
     found: list[Row] = []
+    sums = totals(state)
 
     def add(path: str, lead: str, last: bool, top: bool) -> None:
         actor = state.actors[path]
         branch = "" if top else f"{lead}{'└' if last else '├'} "
         what = doing(state, actor, told.get(path), speaking.get(path, ""))
-        found.append(Row(branch, MARKS[actor.status], short(path), what, columns(actor, now)))
+        facts = (*columns(actor, now), tightest(state, actor, sums))
+        found.append(Row(branch, MARKS[actor.status], short(path), what, facts))
         below = "" if top else f"{lead}{' ' if last else '│'} "
         for index, child in enumerate(actor.children):
             add(child, below, index == len(actor.children) - 1, False)
@@ -103,7 +106,7 @@ def doing(state: RunState, actor: ActorState, told: Tally | None = None, speakin
     return "thinking"
 
 
-def columns(actor: ActorState, now: float) -> tuple[str, str, str, str]:
+def columns(actor: ActorState, now: float) -> tuple[str, ...]:
     """Steps, tokens, cost and time of one actor; empty where there is nothing to say."""
     tokens = cost = ""
     if actor.model != OFFLINE:
@@ -115,6 +118,36 @@ def columns(actor: ActorState, now: float) -> tuple[str, str, str, str]:
             cost = f"${actor.cost_usd:.3f}"
     ended = actor.last_at if actor.status != "running" else now
     return count_of(actor.steps, "step"), tokens, cost, span(max(0.0, ended - actor.started_at))
+
+
+def tightest(state: RunState, actor: ActorState, sums: Mapping[str, Total]) -> str:
+    """The limit of its own that an actor at work has used most of: `▰▰▱▱▱ 38% steps`."""
+    if actor.status != "running":
+        return ""
+    shares = [
+        (each["used"] / each["of"], each["limit"])
+        for each in budgets(state, actor, sums, {})
+        if each["scope"] == actor.path and each["limit"] in _SPENT and each["used"] is not None and each["of"]
+    ]
+    if not shares:
+        return ""
+    share, name = max(shares)
+    return f"{bar(share, 5)} {min(share, 1):4.0%} {_SPENT[name]}"
+
+
+_SPENT = {
+    "max_steps": "steps",
+    "total_steps": "steps",
+    "token_budget": "tokens",
+    "cost_budget": "cost",
+    "max_tool_calls": "calls",
+}
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of so many cells; anything used shows, and it is full only when all is."""
+    full = min(width, int(share * width)) if share <= 0 or share >= 1 else min(max(1, round(share * width)), width - 1)
+    return "▰" * full + "▱" * (width - full)
 
 
 def facts(actor: ActorState, now: float) -> str:

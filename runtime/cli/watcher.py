@@ -12,19 +12,23 @@ from runtime.events import (
     ApprovalRequested,
     ModelDelta,
     ModelFailed,
+    ModelFinished,
     ModelRequested,
+    ModelWithdrawn,
     QuestionAnswered,
     QuestionAsked,
     Record,
     ToolFinished,
 )
 from runtime.journal.replay import fold
-from runtime.journal.state import RunState
+from runtime.journal.state import ActorState, RunState
 
 from .card import card, question_card
 from .tally import Tally
-from .tree import alarming_lines, changed_lines
+from .tree import alarming_lines, changed_lines, doing, short
 
+KEPT_SAID = 4000
+"""Characters of what is said that are kept to be shown."""
 Detail: TypeAlias = Literal["none", "questions", "alarms", "changes"]
 
 
@@ -33,7 +37,8 @@ class Watcher:
     """`detail` says what becomes a line: nothing, what is asked, what a person must not miss, or every change.
 
     With `asks`, somebody sits at this terminal and answers: questions are shown in full.
-    `take` is called by the journal and must not block; `failure` is the newest model call that was given up.
+    `take` is called by the journal and must not block; `failure` is the newest model call that was given up,
+    `said` the last of what the root says in its turn.
     """
 
     detail: Detail
@@ -43,6 +48,7 @@ class Watcher:
     told: dict[str, Tally] = attrs.Factory(dict[str, Tally])
     speaking: dict[str, str] = attrs.Factory(dict[str, str])
     failure: ModelFailed | None = None
+    said: str = ""
     _requested: dict[str, int] = attrs.Factory(dict[str, int])
 
     def take(self, records: Sequence[Record]) -> None:
@@ -56,6 +62,11 @@ class Watcher:
                 case ModelRequested() as event:
                     self.speaking.pop(event.actor, None)
                     self._requested[event.actor] = record.seq
+                    self._unsay(event.actor)
+                case ModelWithdrawn() as event:
+                    self._unsay(event.actor)
+                case ModelFinished(tool_calls=calls) as event if calls:
+                    self._unsay(event.actor)
                 case _:
                     pass
             self.state = fold(self.state, record)
@@ -82,6 +93,12 @@ class Watcher:
         event = record.event
         if isinstance(event, ModelDelta) and record.seq >= self._requested.get(event.actor, 0):
             self.speaking[event.actor] = event.kind
+            if event.kind == "text" and event.actor == self.state.root:
+                self.said = ("" if event.reset else self.said[-KEPT_SAID:]) + event.text
+
+    def _unsay(self, actor: str) -> None:
+        if actor == self.state.root:
+            self.said = ""
 
     def asked(self) -> ApprovalRequested | QuestionAsked | None:
         """The oldest question that waits for a human."""
@@ -95,15 +112,21 @@ class Watcher:
 
     def still(self, now: float) -> str:
         """What goes on while nothing changes."""
-        actors = [actor for actor in self.state.actors.values() if actor.status == "running"]
-        asking = [actor for actor in actors if actor.request is not None]
-        if asking:
-            names = ", ".join(actor.path.rpartition("/")[2] for actor in asking[:3])
-            seconds = now - min(actor.last_at for actor in asking)
-            return f"… {names} waits for the model, {max(0.0, seconds):.0f} s"
-        if self.state.pending:
-            return f"… {', '.join(self.state.pending)} waits for you"
-        return "… working"
+        working = [actor for actor in self.state.actors.values() if actor.status == "running"]
+        busy = [actor for actor in working if actor.request is not None or not self._waits_for_child(actor)]
+        more = f" and {len(busy) - 2} more" if len(busy) > 2 else ""
+        return f"… {', '.join(self._busy(actor, now) for actor in busy[:2]) or 'working'}{more}"
+
+    def _busy(self, actor: ActorState, now: float) -> str:
+        name = short(actor.path)
+        if actor.request is None:
+            return f"{name}: {doing(self.state, actor)}"
+        if actor.path in self.speaking:
+            return f"{name}: {doing(self.state, actor, speaking=self.speaking[actor.path])}"
+        return f"{name} waits for the model, {max(0.0, now - actor.last_at):.0f} s"
+
+    def _waits_for_child(self, actor: ActorState) -> bool:
+        return any(self.state.actors[child].status == "running" for child in actor.children)
 
     def _count(self, event: ToolFinished) -> None:
         actor = self.state.actors.get(event.actor)

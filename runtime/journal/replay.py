@@ -33,6 +33,7 @@ from runtime.events import (
     McpLost,
     MessageReceived,
     MessageSent,
+    ModelChanged,
     ModelFailed,
     ModelFinished,
     ModelRequested,
@@ -148,6 +149,13 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
         for each in state.actors.values():
             if each.stop is not None and (each.report is None or each.path == state.root):
                 each.reopen()
+
+
+def _model_changed(state: RunState, event: ModelChanged, record: Record) -> None:
+    if (actor := state.actors.get(event.actor)) is not None:
+        actor.model = event.model
+    elif state.started is not None and not event.actor:
+        state.started = attrs.evolve(state.started, model=event.model)
 
 
 def _cancel_requested(state: RunState, event: CancelRequested, record: Record) -> None:
@@ -534,6 +542,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     RunFinished: _run_finished,
     RunImported: _run_imported,
     LimitsChanged: _limits_changed,
+    ModelChanged: _model_changed,
     CancelRequested: _cancel_requested,
     ActorStarted: _actor_started,
     ActorHeld: _held,

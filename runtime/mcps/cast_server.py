@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
+CANCELLING = 5.0
+"""Seconds a run has to end in when its call is cancelled."""
 MOST_TOLD = 160
 """Characters of one step of progress."""
 INPUT: Mapping[str, Any] = {
@@ -104,8 +107,7 @@ def cast_server(runtime: Runtime, agents: Mapping[str, Definition], terms: Terms
             run = runtime.run(
                 agent.name, task, limits=terms.limits, allow=terms.allow, yes=terms.yes, continues=continues
             )
-            async with run as handle:
-                return await _followed(context, handle)
+            return await _to_its_end(context, run)
         except ElencoError as error:
             return _refused(str(error))
         except BaseExceptionGroup as group:
@@ -116,11 +118,40 @@ def cast_server(runtime: Runtime, agents: Mapping[str, Definition], terms: Terms
     return Server("elenco", version=VERSION, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-async def _followed(context: Context, handle: RunHandle) -> types.CallToolResult:
-    """A run to its result, each step told as progress on the way."""
+async def _to_its_end(context: Context, run: AbstractAsyncContextManager[RunHandle]) -> types.CallToolResult:
+    """A run to its result, each step told as progress. When the call is cancelled, so is the run, and on record so."""
+    kept, telling = trio.CancelScope(shield=True), trio.CancelScope()
+    over = False
+
+    async def watch(handle: RunHandle) -> None:
+        try:
+            await trio.sleep_forever()
+        except trio.Cancelled:
+            kept.deadline = trio.current_time() + CANCELLING
+            if not over:
+                telling.cancel()
+                handle.cancel()
+            raise
+
+    result = _refused("the run could not be ended in time")
+    async with trio.open_nursery() as nursery:
+        with kept:
+            async with run as handle:
+                nursery.start_soon(watch, handle)
+                result = await _followed(context, handle, telling)
+                over = True
+        nursery.cancel_scope.cancel()
+    return result
+
+
+async def _followed(context: Context, handle: RunHandle, telling: trio.CancelScope) -> types.CallToolResult:
+    async def tell() -> None:
+        with telling:
+            await _tell(context, handle)
+
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_tell, context, handle)
+            nursery.start_soon(tell)
             try:
                 return _result(handle.id, await handle.report())
             finally:

@@ -20,7 +20,7 @@ from runtime.model import ErrorKind
 
 ERROR_KINDS: tuple[str, ...] = typing.get_args(ErrorKind)
 FINISHES: tuple[str, ...] = typing.get_args(Finish)
-TURN_KEYS = ("text", "say", "calls", "call", "usage", "stall", "repeat", "fail", "finish", "reasoning", "cost")
+TURN_KEYS = ("text", "say", "calls", "call", "usage", "stall", "pace", "repeat", "fail", "finish", "reasoning", "cost")
 CALL_KEYS = ("name", "arguments", "raw", "id")
 FAIL_KEYS = ("kind", "times", "message", "retry_after", "status", "retryable")
 USAGE_KEYS = ("input", "output", "cached_input", "cache_write", "reasoning", "estimated")
@@ -66,7 +66,10 @@ class Failure:
 
 @attrs.frozen
 class Turn:
-    """One entry of a list: a reply given `repeat` times, or a failure before the next reply."""
+    """One entry of a list: a reply given `repeat` times, or a failure before the next reply.
+
+    Seconds: `stall` before it begins, `pace` after each piece.
+    """
 
     line: int
     text: str = ""
@@ -74,6 +77,7 @@ class Turn:
     calls: tuple[Call, ...] = ()
     usage: Tokens = Tokens()
     stall: float = 0.0
+    pace: float = 0.0
     repeat: int = 1
     finish: Finish | None = None
     cost: float | None = None
@@ -179,6 +183,7 @@ def _turn(value: Value, faults: list[Fault]) -> Turn:
         calls=calls,
         usage=fields.take("usage", lambda each: _tokens(each, faults), Tokens()),
         stall=fields.take("stall", number(), 0.0),
+        pace=fields.take("pace", number(), 0.0),
         repeat=fields.take("repeat", integer(1), 1),
         finish=fields.take("finish", lambda each: cast("Finish", _word(each, FINISHES))),
         cost=fields.take("cost", number()),

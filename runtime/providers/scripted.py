@@ -48,7 +48,7 @@ class ScriptedProvider:
         reply = reply_of(turn, request)
         for delta in deltas(reply):
             emit((delta,))
-            await trio.lowlevel.checkpoint()
+            await trio.sleep(turn.pace)
         if turn.fail is not None:
             raise _error(turn.fail, reply if reply.parts or turn.usage != Tokens() else None)
         return reply

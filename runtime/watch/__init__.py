@@ -16,6 +16,7 @@ from .commands import Continue as Continue
 from .commands import Deny as Deny
 from .commands import Hold as Hold
 from .commands import Say as Say
+from .commands import SetModel as SetModel
 from .commands import Status as Status
 from .control import Control as Control
 from .control import serve as serve

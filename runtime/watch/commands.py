@@ -74,6 +74,16 @@ class ChangeLimits:
 
 
 @attrs.frozen(kw_only=True)
+class SetModel:
+    """Go on with another model from the next request on: an actor, or the root and all whose files name none."""
+
+    op: ClassVar[str] = "set_model"
+    model: str
+    actor: str | None = None
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Hold:
     """Let one actor, or everybody in the run, stop before the next step."""
 
@@ -107,7 +117,9 @@ class Status:
     op: ClassVar[str] = "status"
 
 
-Command: TypeAlias = Approve | Deny | Answer | Cancel | Say | ChangeLimits | Hold | Continue | Compact | Status
+Command: TypeAlias = (
+    Approve | Deny | Answer | Cancel | Say | ChangeLimits | SetModel | Hold | Continue | Compact | Status
+)
 
 
 class Commands(Protocol):
@@ -123,7 +135,7 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, Hold, Continue, Compact, Status)
+    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, SetModel, Hold, Continue, Compact, Status)
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

@@ -110,10 +110,14 @@ def test_script_that_is_used_up_fails_with_exit_1(elenco: Run, script: Script) -
 
 
 def test_nobody_is_left_without_a_word(elenco: Run, script: Script) -> None:
-    """While a model takes its time, lines on stderr say that it is waited for, and for how long."""
-    done = elenco("run", "Wait", "--model", script("coordinator:\n  - {stall: 3.2, text: ok}\n"))
+    """Off a terminal there is a line a second: who is waited for, or writes, and what is used of what."""
+    text = "One, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, thirteen."
+    model = script(f"coordinator:\n  - {{stall: 2.3, pace: 1.3, text: '{text}'}}\n")
+    done = elenco("run", "Wait", "--model", model, "--total-steps", "9")
     assert 0 == done.returncode
-    assert 2 == len(re.findall(r"^… coordinator waits for the model, \d s$", done.stderr, re.MULTILINE))
+    used = r"   0 of 9 steps, [1-9]\.\d s of 10 min$"
+    assert 2 == len(re.findall(rf"^… coordinator waits for the model, \d s{used}", done.stderr, re.MULTILINE))
+    assert 3 <= len(re.findall(rf"^… coordinator: writing{used}", done.stderr, re.MULTILINE))
 
 
 def test_faulty_script_is_shown_with_its_place(elenco: Run, script: Script) -> None:

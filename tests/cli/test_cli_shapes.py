@@ -13,10 +13,10 @@ from runtime.cli.advice import ago, go_on, span
 from runtime.cli.card import card, editable, edited, keys, question_card
 from runtime.cli.closing import answer, waiting_line
 from runtime.cli.faults import excerpt
-from runtime.cli.screen import fit, laid_out
+from runtime.cli.screen import fit, laid_out, last_lines
 from runtime.cli.table import columns
 from runtime.cli.tally import Tally
-from runtime.cli.tree import Row
+from runtime.cli.tree import Row, bar
 from runtime.cli.visible import cells, cut, one_line, visible
 from runtime.errors import Fault
 from runtime.events import ApprovalRequested, QuestionAsked
@@ -62,7 +62,7 @@ ROWS = st.builds(
     st.sampled_from("●✓■✗"),
     st.text("abc-1名", min_size=1, max_size=30),
     st.text("xyz 文", max_size=90),
-    st.tuples(*(st.sampled_from(["", "1 step", "90 steps", "~1.2k tokens"]) for _ in range(4))),
+    st.tuples(*(st.sampled_from(["", "1 step", "90 steps", "~1.2k tokens"]) for _ in range(5))),
 )
 
 
@@ -72,6 +72,25 @@ def test_rows_fit_the_terminal(rows: list[Row], width: int) -> None:
     lines = laid_out(rows, width)
     assert len(rows) == len(lines)
     assert all(cells(line) <= width for line in lines)
+
+
+@given(st.text("abc \n\t\x1b名", max_size=300), st.integers(2, 40), st.integers(0, 8))
+def test_last_lines_fit_and_lose_nothing_but_the_beginning(text: str, width: int, most: int) -> None:
+    """What is said is shown in at most so many lines of that width; together they are the end of it."""
+    lines = last_lines(text, width, most)
+    assert len(lines) <= most
+    assert all(cells(line) <= width for line in lines)
+    whole = visible(text.rstrip()).expandtabs(4).replace("\n", "")
+    assert whole.endswith("".join(lines))
+
+
+@given(st.floats(0, 2), st.integers(2, 12))
+def test_bar_is_full_only_when_all_is_used(share: float, width: int) -> None:
+    """A bar has its width; it shows whatever was used, and is full only when nothing is left."""
+    found = bar(share, width)
+    assert width == len(found)
+    assert ("▰" in found) == (share > 0)
+    assert ("▱" in found) == (share < 1)
 
 
 @given(st.lists(ROWS, min_size=1, max_size=40), st.integers(3, 30))

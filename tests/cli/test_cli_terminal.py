@@ -132,6 +132,24 @@ def test_tree_is_redrawn_in_place_and_gone_at_the_end(terminal: Term, script: Sc
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
 
 
+def test_answer_is_seen_as_it_comes(terminal: Term, script: Script) -> None:
+    """The root's words stand below the tree as they come, with bars of what is used; then the answer stands alone."""
+    first = "I will look into it, and then I will say what there is."
+    answer = "It is there: in the first file, in the second, and in none of the others."
+    model = script(
+        f"coordinator:\n  - {{pace: 0.3, text: '{first}', calls: [{{name: list_files}}]}}\n"
+        f"  - {{pace: 0.3, text: '{answer}', usage: {{input: 90000, output: 10}}}}\n"
+    )
+    code, text = terminal("run", "Look", "--model", model, "--total-steps", "4")
+    assert 0 == code
+    drawn = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", text)
+    for words in (f"\r\n{first[:40]}", f"\r\n{answer[:40]}", "▰▱▱▱ 1 of 4 steps", "▰▱▱▱ 0.", " s of 10 min"):
+        assert words in drawn
+    assert drawn.index(first[:40]) < drawn.index(answer[:40])
+    assert [answer, ""] == screen(text)[-3:-1]
+    assert first not in "\n".join(screen(text))
+
+
 def test_no_color_is_kept(terminal: Term, script: Script) -> None:
     """NO_COLOR: the tree is drawn without any colour."""
     code, text = terminal("run", "Find x", "--model", script(TEAM), env={"NO_COLOR": "1"})

@@ -80,26 +80,34 @@ def wayward() -> Callable[..., Entry]:
     return entry
 
 
+def start_decent(port: int) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen([sys.executable, str(CASES / "decent_server.py"), str(port)])
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                break
+        process.poll()
+        assert process.returncode is None
+        time.sleep(0.05)
+    return process
+
+
+@pytest.fixture(scope="session")
+def decent() -> Generator[Callable[[str], str]]:
+    """The addresses of a decent server that all tests share: `mcp`, `sse`, and `closed/mcp`, which wants a token."""
+    port = a_free_port()
+    process = start_decent(port)
+    yield lambda path: f"http://127.0.0.1:{port}/{path}"
+    process.kill()
+    process.wait()
+
+
 @pytest.fixture
-def decent() -> Generator[Callable[..., tuple[str, subprocess.Popen[bytes]]]]:
-    """Start a decent server: its address and its process."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(transport: str = "http", token: str = "", port: int = 0) -> tuple[str, subprocess.Popen[bytes]]:
-        port = port or a_free_port()
-        words = [sys.executable, str(CASES / "decent_server.py"), str(port), transport, token]
-        process = subprocess.Popen(words)
-        started.append(process)
-        for _ in range(600):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            process.poll()
-            assert process.returncode is None
-            time.sleep(0.05)
-        return f"http://127.0.0.1:{port}/{'sse' if transport == 'sse' else 'mcp'}", process
-
-    yield start
+def mortal() -> Generator[tuple[str, list[subprocess.Popen[bytes]], Callable[[], None]]]:
+    """A decent server of this test's own: its address, its processes, and how to start it again."""
+    port = a_free_port()
+    started = [start_decent(port)]
+    yield f"http://127.0.0.1:{port}/mcp", started, lambda: started.append(start_decent(port))
     for process in started:
         process.kill()
         process.wait()

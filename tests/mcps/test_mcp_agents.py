@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import textwrap
@@ -36,6 +37,7 @@ from runtime.providers.scripted import ScriptedProvider
 from runtime.simulate.stage import staged
 
 Way = Callable[..., Entry]
+FULL = bool(os.environ.get("ELENCO_FULL"))
 
 
 @attrs.define(eq=False)
@@ -297,8 +299,15 @@ async def test_cancelling_a_run_while_a_server_is_awaited_ends_it(tmp_path: Path
     assert "cancelled" == report.status
 
 
-@pytest.mark.parametrize("command", ["mcp-server-time", "mcp-server-git", "mcp-server-fetch"])
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [
+        ("mcp-server-time", "auto"),
+        ("mcp-server-git", "auto"),
+        ("mcp-server-fetch", "legacy"),
+        *([("mcp-server-time", "legacy"), ("mcp-server-git", "legacy"), ("mcp-server-fetch", "auto")] if FULL else []),
+    ],
+)
 async def test_servers_nobody_here_wrote_are_listed_and_called(
     bench: Any, tmp_path: Path, command: str, mode: Any
 ) -> None:

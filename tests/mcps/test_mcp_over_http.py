@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from runtime.events import McpConnected, McpLost
 from runtime.mcps.entry import Entry
 from runtime.messages import ToolResult
 
-Decent = Callable[..., tuple[str, "subprocess.Popen[bytes]"]]
+Decent = Callable[[str], str]
 # httpx2 and the SDK leave half-read generators to the collector, whose closing of them Trio has to tell.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning"),
@@ -36,7 +37,7 @@ async def adds(it: Any) -> bool:
 @pytest.mark.parametrize(("transport", "mode"), KINDS)
 async def test_calls_work_in_every_dialect(bench: Any, decent: Decent, until: Any, transport: Any, mode: Any) -> None:
     """Calls, progress, deadlines, refusals and results of several megabytes work in every dialect."""
-    url, _ = decent(transport)
+    url = decent("sse" if transport == "sse" else "mcp")
     async with bench(Entry("dec", transport, url=url, mode=mode, timeout=10)) as it:
         assert "3" == (await it.call("dec_add", a=1, b=2)).content
         await it.call("dec_count", to=3)
@@ -50,27 +51,35 @@ async def test_calls_work_in_every_dialect(bench: Any, decent: Decent, until: An
         assert "7" == (await it.call("dec_add", a=3, b=4)).content
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_server_that_was_killed_is_reached_again(bench: Any, decent: Decent, until: Any, mode: Any) -> None:
-    """The call during which a server is killed fails; once it is back, calls work."""
-    url, process = decent("http")
-    async with bench(Entry("dec", "http", url=url, mode=mode, timeout=5)) as it:
+async def test_a_server_that_was_killed_is_reached_again(bench: Any, mortal: Any, until: Any) -> None:
+    """The calls during which a server is killed fail, in both dialects; once it is back, calls work."""
+    url, processes, start_again = mortal
+    modes: tuple[Any, ...] = ("auto", "legacy")
+    async with bench(*(Entry(mode, "http", url=url, mode=mode, timeout=5) for mode in modes)) as it:
+        failed: list[bool] = []
 
-        async def kill() -> None:
-            await trio.sleep(0.3)
-            process.kill()
+        async def wait(mode: str) -> None:
+            failed.append((await it.call(f"{mode}_wait", seconds=30)).is_error)
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(kill)
-            with trio.fail_after(20):
-                assert (await it.call("dec_wait", seconds=30)).is_error
-        await trio.to_thread.run_sync(lambda: decent("http", port=int(url.split(":")[2].split("/")[0])))
-        await until(lambda: adds(it))
+        async def works(mode: str) -> bool:
+            result: ToolResult = await it.call(f"{mode}_add", a=1, b=2)
+            return "3" == result.content
+
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for mode in modes:
+                    nursery.start_soon(wait, mode)
+                await trio.sleep(0.3)
+                processes[0].kill()
+        assert [True, True] == failed
+        await trio.to_thread.run_sync(start_again)
+        for mode in modes:
+            await until(partial(works, mode))
 
 
 async def test_headers_are_sent_and_a_missing_one_is_told(bench: Any, decent: Decent) -> None:
     """The headers of the settings are sent; without them the server's refusal is told, and no secret is."""
-    url, _ = decent("http", token="s3cret")
+    url = decent("closed/mcp")
     right = Entry("dec", "http", url=url, headers={"Authorization": "Bearer s3cret"})
     wrong = Entry("bad", "http", url=url, headers={"Authorization": "Bearer other"})
     async with bench(right, wrong) as it:
@@ -114,7 +123,7 @@ async def test_a_server_over_tcp_is_called_like_one_over_pipes(bench: Any, cases
 
 def test_a_prompt_of_a_server_is_a_line_of_a_chat(decent: Decent, tmp_path: Any) -> None:
     """A line /SERVER:PROMPT name=value in a chat is what the server makes of it; a wrong one is told."""
-    url, _ = decent("http")
+    url = decent("mcp")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "a.md").write_text("---\nname: a\ndescription: b\nmcps: [dec]\n---\nDo it.\n")
     (tmp_path / "elenco.yaml").write_text(f"mcpServers: {{dec: {{url: '{url}'}}}}\n")

@@ -1,13 +1,11 @@
-"""A server over streamable HTTP or SSE, on the SDK: python decent_server.py PORT (http|sse) [TOKEN]."""
+"""A server over streamable HTTP (/mcp, with a token /closed/mcp) and SSE (/sse), on the SDK: decent_server.py PORT."""
 
 import sys
-import time
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 
-port, transport = int(sys.argv[1]), sys.argv[2]
-token = sys.argv[3] if len(sys.argv) > 3 else ""
+port = int(sys.argv[1])
 server = MCPServer("decent", version="1")
 
 
@@ -51,21 +49,22 @@ def greet(name: str) -> str:
     return f"Say hello to {name}."
 
 
-app = server.sse_app() if transport == "sse" else server.streamable_http_app()
+modern, older = server.streamable_http_app(), server.sse_app()
 
 
-async def guarded(scope, receive, send):
-    if token and scope["type"] == "http":
-        headers = {key.decode().lower(): value.decode() for key, value in scope["headers"]}
-        if headers.get("authorization") != f"Bearer {token}":
+async def app(scope, receive, send):
+    """One application of three paths; /closed/mcp wants a token."""
+    path = scope.get("path", "")
+    if path.startswith("/closed/"):
+        if dict(scope["headers"]).get(b"authorization") != b"Bearer s3cret":
             await send({"type": "http.response.start", "status": 401, "headers": []})
             await send({"type": "http.response.body", "body": b"no"})
             return
-    await app(scope, receive, send)
+        scope = {**scope, "path": path.removeprefix("/closed"), "raw_path": b"/mcp"}
+    await (older if path.startswith(("/sse", "/messages")) else modern)(scope, receive, send)
 
 
 if __name__ == "__main__":
     import uvicorn
 
-    del time
-    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="error")
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")

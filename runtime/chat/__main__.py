@@ -1,0 +1,20 @@
+"""`python -m runtime.chat`: the runtime process of a chat; its screen starts it, with the flags of `elenco chat`."""
+
+import sys
+
+from runtime.cli import streams
+from runtime.cli.command_chat import options_of
+from runtime.cli.faults import show
+from runtime.cli.parser import parse
+from runtime.errors import ElencoError
+from runtime.journal.folder import open_state
+
+from .host import run
+
+if __name__ == "__main__":
+    streams.prepare()
+    try:
+        arguments = parse(["chat", *sys.argv[1:]])[1]
+        run(arguments, open_state(arguments.state), options_of(arguments, None, headless=False))
+    except ElencoError as error:
+        sys.exit(show(error))

@@ -1,0 +1,159 @@
+"""What the slash commands do in the line mode of a chat: most are other commands of `elenco`, run here."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import attrs
+
+from runtime.chat.commands import Given, Slash, elenco_words, help_lines
+from runtime.chat.export import export
+from runtime.chat.figures import bars
+from runtime.chat.past import chain, conversations, session_line
+from runtime.errors import ElencoError, UsageError
+from runtime.plugins import plugins
+
+from .earlier import look_up
+from .faults import show
+from .parser import parse
+from .visible import one_line
+
+if TYPE_CHECKING:
+    from .command_chat import Chat
+
+COMPACT = "/compact"
+"""The line that makes the conversation smaller and is answered with what came of it."""
+
+
+class Commands:
+    """The commands of one conversation; `more` are those that plugins bring, `over`: the human wants to leave."""
+
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self.over = False
+        self.undone = 0
+        self.more = [Slash(name, "[WORDS]", each.summary, origin="plugin") for name, each in plugins().commands.items()]
+
+    def run(self, given: Given, code: int) -> int:
+        """Do what was typed; the exit code of the chat so far, or of a prompt that a server has filled in."""
+        chat = self.chat
+        if given.slash.name == "compact":
+            return chat.turn(COMPACT)
+        if given.slash.origin == "server":
+            return chat.turn(f"/{given.slash.name} {given.rest}".rstrip())
+        try:
+            self._do(given)
+        except (ElencoError, ValueError) as error:
+            if isinstance(error, ElencoError):
+                show(error)
+            else:
+                print(f"/{given.slash.name}: {error}", file=sys.stderr)
+        return code
+
+    def _do(self, given: Given) -> None:
+        chat, rest = self.chat, given.rest
+        words = elenco_words(
+            given, workspace=str(chat.options.workspace), agent=chat.options.agent, run=self._subject(given)
+        )
+        if isinstance(words, str):
+            raise UsageError(words)
+        if words is not None:
+            self._elenco(list(words), given)
+            return
+        match given.slash.name:
+            case "help":
+                print("\n".join(help_lines(self.more, lines=True)))
+            case "export":
+                assert chat.run is not None
+                file = export(chat.state, chat.run, chat.options.workspace, rest)
+                print(f"written to {file}", file=sys.stderr)
+            case "models":
+                self._choose_model(rest)
+            case "budget":
+                self._budget()
+            case "mcps":
+                self._switch(given)
+            case "sessions":
+                self._sessions(rest)
+            case "new":
+                chat.earlier = None
+                print("a new conversation", file=sys.stderr)
+            case "fork":
+                self._fork(rest)
+            case _:
+                self.over = True
+
+    def _subject(self, given: Given) -> str | None:
+        """The run a command is about: undo takes back one turn after the other."""
+        run = self.chat.run
+        if given.slash.name != "undo" or run is None:
+            return run
+        turns = chain(self.chat.state, run)
+        return turns[max(0, len(turns) - 1 - self.undone)]
+
+    def _elenco(self, words: list[str], given: Given) -> None:
+        if given.slash.origin != "plugin":
+            words += ["--state", str(self.chat.state.path)]
+        command, arguments = parse(words)
+        if command(arguments) == 0 and given.slash.name == "undo":
+            self.undone += 1
+
+    def _choose_model(self, name: str) -> None:
+        chat = self.chat
+        options = attrs.evolve(chat.options, model=attrs.evolve(chat.options.model, model=name))
+        from runtime.outline import outline
+
+        outline(options)
+        chat.options, chat.chosen = options, True
+        print(f"the next turn is for {name}; what a provider has cached of the conversation is lost", file=sys.stderr)
+
+    def _budget(self) -> None:
+        earlier = self.chat.earlier
+        if earlier is None or not earlier.state.root:
+            raise UsageError("nothing has been spent yet")
+        state = earlier.state
+        for bar in bars(state, state.root, dict(state.limits), time.time()):
+            print(bar)
+
+    def _switch(self, given: Given) -> None:
+        chat = self.chat
+        match given.words:
+            case ["on", name]:
+                mcp, no_mcp = (*chat.options.mcp, name), tuple(each for each in chat.options.no_mcp if each != name)
+            case ["off", name]:
+                mcp, no_mcp = tuple(each for each in chat.options.mcp if each != name), (*chat.options.no_mcp, name)
+            case _:
+                raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
+        options = attrs.evolve(chat.options, mcp=mcp, no_mcp=no_mcp)
+        from runtime.outline import outline
+
+        outline(options)
+        chat.options = options
+        print(f"{name} is {given.words[0]} from the next turn on", file=sys.stderr)
+
+    def _sessions(self, wanted: str) -> None:
+        chat = self.chat
+        found = conversations(chat.state, chat.options.workspace)
+        if not wanted:
+            for each in found:
+                print(session_line(each, time.time(), current=each.run == chat.run))
+            return
+        run = next((each.run for each in found if wanted in (each.run, each.name)), None)
+        if run is None:
+            raise UsageError(f"no conversation '{one_line(wanted, 40)}' here  (/sessions)")
+        chat.earlier, chat.named = look_up(chat.state, run, headless=chat.options.headless), True
+        if chat.earlier.state.finished is None:
+            chat.finish_turn(chat.earlier)
+        elif chat.earlier.answer:
+            print(chat.earlier.answer)
+
+    def _fork(self, rest: str) -> None:
+        chat = self.chat
+        turns = chain(chat.state, chat.run) if chat.run is not None else []
+        back = int(rest) if rest.isdecimal() else 0 if not rest else -1
+        if not 0 <= back < len(turns):
+            raise UsageError(f"write /fork or /fork N, N below {len(turns)}, the turns so far")
+        chat.earlier, chat.named = look_up(chat.state, turns[-1 - back], headless=chat.options.headless), False
+        print(f"what you say next begins a branch; the original stays: {turns[-1]}", file=sys.stderr)

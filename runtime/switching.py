@@ -1,0 +1,68 @@
+"""Another model within a run: from its next request on an actor asks it; what it has heard and said stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .errors import UsageError
+from .events import ModelChanged, PrefixChanged
+from .known import OFFLINE
+from .limits.limits import needs_price
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .app import Plan
+    from .run import Run
+
+
+def switch_model(run: Run, name: str, agent: Agent | None, by: str) -> list[str]:
+    """Put on record who goes on with the model; their paths. With no agent: the root, and all whose files name none,
+    also those who come later.
+
+    Raises UsageError for a model that cannot be asked, or one whose price a budget needs and nobody knows.
+    """
+    if not run.live:
+        raise UsageError("too late: the run has ended")
+    ref = run.models.resolve(name)
+    agents = [agent] if agent is not None else [each for each in run.live.values() if _takes_the_runs(each)]
+    for each in agents:
+        if ref.price is None and needs_price(each.limits):
+            raise UsageError(f"cost_budget cannot be kept: no price is known for {ref.full_name}")
+        if ref.full_name == OFFLINE and each.answers.sent_form is not None:
+            raise UsageError(f"{OFFLINE} quotes files and cannot answer in JSON, as {each.path} has to")
+    if agent is None:
+        run.append(ModelChanged(model=ref.full_name, before=run.settings.model, by=by))
+        run.settings = attrs.evolve(run.settings, model=ref.full_name)
+    changed: list[str] = []
+    for each in agents:
+        before = (each.next_model or each.model).full_name
+        if before != ref.full_name:
+            each.next_model = ref
+            run.append(ModelChanged(actor=each.path, model=ref.full_name, before=before, by=by))
+            why = f"the model is {ref.full_name} now, not {before}: it has cached nothing of this conversation"
+            run.append(PrefixChanged(actor=each.path, why=why))
+            changed.append(each.path)
+    return changed
+
+
+def take_model(agent: Agent) -> None:
+    """To be called between two requests of an actor: what the one before costs is settled by then."""
+    if agent.next_model is None:
+        return
+    agent.model.provider.forget(agent.path)
+    agent.model, agent.next_model = agent.next_model, None
+    agent.left_out = 0
+
+
+def meant_for_root(ready: Plan) -> Plan:
+    """A model that was chosen in a conversation is meant for whom one talks to, also where its file names another."""
+    name = ready.root.name
+    root = attrs.evolve(ready.root, model=None)
+    members = {**ready.cast.members, name: attrs.evolve(ready.cast.members[name], definition=root)}
+    return attrs.evolve(ready, root=root, cast=attrs.evolve(ready.cast, members=members))
+
+
+def _takes_the_runs(agent: Agent) -> bool:
+    return agent.parent is None or agent.definition.model is None
