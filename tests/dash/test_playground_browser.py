@@ -79,11 +79,12 @@ def unnamed(page: Page) -> list[str]:
 
 def wide(page: Page) -> list[str]:
     """What sticks out of a narrow screen."""
-    return page.js(
+    found: list[str] = page.js(
         """document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('main *')]
         .filter(e => e.getBoundingClientRect().right > innerWidth && !e.closest('.scroll'))
         .map(e => `${e.tagName} ${e.className}`)"""
     )
+    return found
 
 
 def made(place: Place, name: str, *turns: dict[str, Any]) -> str:
@@ -236,7 +237,8 @@ def test_what_was_spent_is_plotted_with_the_same_numbers_beside(dash: Dash, plac
     page.click(".plots button", "all")
     told(page, str(total["calls"]), ".spent tfoot")
     pixels = """(() => { const c = document.querySelector('.plots canvas');
-      const own = new OffscreenCanvas(c.width, c.height).getContext('2d', {willReadFrequently: true}); own.drawImage(c, 0, 0);
+      const own = new OffscreenCanvas(c.width, c.height).getContext('2d', {willReadFrequently: true});
+      own.drawImage(c, 0, 0);
       const d = own.getImageData(0, 0, c.width, c.height).data; const found = new Set();
       for (let i = 0; i < d.length; i += 4) if (d[i + 3] === 255) found.add(`${d[i]},${d[i + 1]},${d[i + 2]}`);
       return [...found]; })()"""
