@@ -32,9 +32,10 @@ FLAGS = (
     "--disable-extensions",
     "--hide-scrollbars",
     "--force-color-profile=srgb",
+    "--host-resolver-rules=MAP rebound.test 127.0.0.1",
     "--remote-debugging-pipe",
 )
-PATIENCE = 15.0
+PATIENCE = 40.0
 
 
 class BrowserError(Exception):

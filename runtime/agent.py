@@ -15,7 +15,6 @@ from .background import Background
 from .compactor import Compactor
 from .context.joined import continuations, joined_text
 from .context.sections import announce
-from .context.squeeze import squeezed
 from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
@@ -26,6 +25,8 @@ from .events import (
     Warned,
 )
 from .family import Family, Hire
+from .handover.attachment import opening
+from .handover.trail import Trail
 from .history import History
 from .hooks.actor import ActorHooks
 from .hooks.hired import hooks_of
@@ -50,7 +51,7 @@ from .stop import Stop
 from .tools import ToolBox
 from .tools.jobs import Jobs
 from .tools.memory import Memory
-from .turn import BYTES_PER_TOKEN, call_model
+from .turn import call_model
 from .words import CONTINUE, EMPTY, STALE_SKILL, last_turn
 from .workbench import run_hooks
 
@@ -88,6 +89,7 @@ class Agent(Actor[Assignment, Report]):
         self.compactor = Compactor(self, model.window)
         self.activity = Activity(run, path)
         self.memory = Memory()
+        self.trail = Trail(number)
         self.skills = ActiveSkills()
         self.stale_skills: tuple[str, ...] = ()
         self.remarks: list[str] = []
@@ -287,7 +289,6 @@ class Agent(Actor[Assignment, Report]):
             return self._report("stopped", None, stop.reason, stop.detail)
         with self.run.deadlines.hard(self.path):
             await self.compactor.before_last_turn()
-            self._make_room()
             try:
                 reply = await call_model(self, "wrap_up")
             except ProviderError as error:
@@ -296,17 +297,6 @@ class Agent(Actor[Assignment, Report]):
                 if isinstance(reply, AssistantMessage):
                     self._add(reply)
         return self._report("stopped", None, stop.reason, stop.detail)
-
-    def _make_room(self) -> None:
-        """Shorten what came since the last reply where the last turn would not fit with all of it."""
-        ask = self.ask(self.request("wrap_up", 0), "wrap_up")
-        room = self.run.gate.ledger.wrap_up_room(self.path, ask.price, ask.output_cap)
-        excess = ask.input_tokens - room if room >= 0 else 0
-        if (most := self.compactor.room_for_last_turn()) is not None:
-            excess = max(excess, self.compactor.used() - most)
-        if excess > 0:
-            self.history.squeeze(squeezed(self.history.conversation.messages, excess * BYTES_PER_TOKEN))
-            self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
         holds = self.run.holds
@@ -330,13 +320,13 @@ class Agent(Actor[Assignment, Report]):
 
     def request(self, purpose: Purpose, attempt: int) -> ModelRequest:
         """The next request over the history as it stands."""
-        return ModelRequest(
+        request = ModelRequest(
             model=self.model.name,
             system=self.system,
             messages=self.history.conversation.messages,
             tools=self.specs,
             tool_choice="none" if purpose == "wrap_up" else "auto",
-            max_output_tokens=self.compactor.output_cap(self.model.output_cap(self.definition.max_output_tokens)),
+            max_output_tokens=self.model.output_cap(self.definition.max_output_tokens),
             settings=self.settings,
             output_schema=self.answers.sent_form if purpose in ("turn", "wrap_up") else None,
             agent=self.definition.name,
@@ -344,6 +334,7 @@ class Agent(Actor[Assignment, Report]):
             turn=self.turn,
             attempt=attempt,
         )
+        return self.compactor.fitted(request)
 
     def ask(self, request: ModelRequest, purpose: Purpose) -> Ask:
         """The worst case of a request, for the ledger."""
@@ -387,6 +378,7 @@ class Agent(Actor[Assignment, Report]):
         self.earlier = earlier
         self.history.restore(earlier.history, (), earlier.measured)
         self.turn = earlier.turn
+        self.trail.open(*earlier.results)
         recall_skills(self, earlier.carried)
 
     def begin(self, assignment: Assignment) -> None:
@@ -408,6 +400,7 @@ class Agent(Actor[Assignment, Report]):
                 tools=tuple(spec.as_json() for spec in self.specs),
                 call_id=assignment.call_id,
                 definition=self.definition.path,
+                attached=tuple(each.as_json() for each in assignment.attached),
                 window=self.model.window,
                 **self._inherited(),
             )
@@ -419,8 +412,9 @@ class Agent(Actor[Assignment, Report]):
             self.run.append(Warned(actor=self.path, text=text))
         self.answers.warn_of_check()
         announce(self)
+        self.trail.begun(assignment.attached)
         if not self.run.settings.compacts:
-            self.history.add(UserMessage(assignment.task))
+            self.history.add(UserMessage(opening(assignment.task, assignment.attached)))
         for name in self.stale_skills:
             self.history.note(STALE_SKILL.format(name=name), "skill")
 
@@ -453,8 +447,12 @@ class Agent(Actor[Assignment, Report]):
             self._close_round(f"interrupted: the agent was {report.status}")
             abandon(run, self.path)
             spent = run.gate.ledger.spent(self.path)
-            report = self.report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
-            run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
+            report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
+            report = self.report = self.trail.added_to(report)
+            finished = ActorFinished(actor=self.path, report=report_to_json(report))
+            run.append(finished)
+            if self.parent is not None:
+                self.parent.trail.received(finished.report)
         finally:
             del run.live[self.path]
             run.holds.forget(self.path)

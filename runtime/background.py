@@ -6,6 +6,7 @@ parent's history as a message at its next step; the parent does not finish while
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from actors import ActorFailed
 
 from .errors import JournalError, first_of
 from .events import MessageReceived, MessageSent
+from .handover.attachment import Attachment
 from .journal.nursery import serving
 from .messages import UserMessage, size_of
 from .record import message_of, report_from_json
@@ -81,12 +83,12 @@ class Background:
     def running(self) -> tuple[Child, ...]:
         return tuple(child for child in self._children.values() if not child.ended.is_set())
 
-    def begin(self, agent: Agent, task: str, call_id: str) -> str:
+    def begin(self, agent: Agent, task: str, call_id: str, attached: tuple[Attachment, ...] = ()) -> str:
         """Let a hired child work in the background; returns the name to await it by."""
         assert self._nursery is not None
         name = agent.path.rpartition("/")[2]
         child = self._children[name] = Child(agent.path)
-        assignment = Assignment(task, call_id)
+        assignment = Assignment(task, call_id, attached)
         agent.begin(assignment)
         self._nursery.start_soon(self._work, child, agent, assignment)
         return name
@@ -175,6 +177,7 @@ class Background:
         message = child.message
         assert message is not None
         run, text = self._parent.run, message.text
+        self._parent.trail.open(message.id)
         if room is not None:
             text = fitting(text, room, lambda whole: run.results.keep(message.id, whole))
         received = MessageReceived(
@@ -208,11 +211,13 @@ class Background:
 def start_tool(parent: Agent, child: Definition) -> Tool:
     """The tool `start_<child>`: as delegation, but the parent goes on at once."""
 
-    async def run(ctx: ToolContext, task: str) -> Output:
+    async def run(ctx: ToolContext, task: str, attach: Sequence[str] = ()) -> Output:
         name = parent.family.ended_before(ctx.call_id)
         if name is None:
             await parent.family.prepare(child.name)
-            name = parent.background.begin(parent.family.hire(child.name, ctx.call_id), task, ctx.call_id)
+            attached = await parent.family.attached(child.name, attach, ctx.call_id)
+            agent = parent.family.hire(child.name, ctx.call_id)
+            name = parent.background.begin(agent, task, ctx.call_id, attached)
         await trio.lowlevel.checkpoint()
         return Output(f"{name} has started. Its report comes as a message, or with {AWAIT}(name='{name}').")
 

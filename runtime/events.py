@@ -91,6 +91,7 @@ class RunFinished(Event):
 class ActorStarted(Event):
     """`number` counts actors in a run from 0; `prompt` and `tools` are what resume uses again.
 
+    `attached` is what its parent gave it beside the task (runtime.handover turns both into its first message).
     A root that continues an earlier run begins with that run's `history`, after its `turn` replies, and finds long
     results of then under `results`; so many messages of it were so many tokens (`measured`). `window` is the
     model's, in tokens, where it is known.
@@ -107,6 +108,7 @@ class ActorStarted(Event):
     tools: tuple[JsonObject, ...]
     call_id: str | None = None
     definition: str = ""
+    attached: tuple[JsonObject, ...] = ()
     history: tuple[JsonObject, ...] = ()
     turn: int = 0
     results: JsonObject = attrs.field(factory=dict[str, Any])
@@ -611,6 +613,16 @@ class McpLost(Event):
     type: ClassVar[str] = "mcp.lost"
     server: str
     why: str
+
+
+@attrs.frozen(kw_only=True)
+class McpSwitched(Event):
+    """A person has brought a server into the run, or taken it out."""
+
+    type: ClassVar[str] = "mcp.switched"
+    server: str
+    on: bool
+    by: str = ""
 
 
 @attrs.frozen(kw_only=True)

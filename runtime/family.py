@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 import trio
 
 from .errors import NotHired
+from .handover.attachment import Attachment
 from .messages import JsonObject
 from .policy.subjects import AgentSubject, Subject
 from .record import report_from_json
@@ -41,7 +42,7 @@ class Family:
     def __init__(self, parent: Agent, hire: Hire) -> None:
         self._parent = parent
         self._hire = hire
-        self._asks: dict[tuple[str, str], Asked] = {}
+        self._asks: dict[tuple[str, ...], Asked] = {}
         self._names: dict[str, int] = {}
 
     def next_path(self, agent: str) -> str:
@@ -72,7 +73,7 @@ class Family:
         except NotHired as refused:
             raise ToolError(str(refused)) from refused
 
-    async def ask(self, agent: str, task: str, call_id: str) -> Output:
+    async def ask(self, agent: str, task: str, call_id: str, attach: Sequence[str] = ()) -> Output:
         """The report of a new child, or of the one that is at work on the very same task.
 
         Raises ToolError. A cancelled ask ends the child it began; whoever joined it asks anew.
@@ -80,7 +81,8 @@ class Family:
         if (ended := self._recorded(call_id)) is not None and ended.report is not None:
             return output(ended.path, report_from_json(ended.report))
         await self.prepare(agent)
-        key = (agent, " ".join(task.split()))
+        attached = await self.attached(agent, attach, call_id)
+        key = (agent, " ".join(task.split()), *attach)
         while (asked := self._asks.get(key)) is not None:
             asked.ended = asked.ended or trio.Event()
             with self._parent.activity.awaiting(asked.path):
@@ -92,12 +94,24 @@ class Family:
         child = self.hire(agent, call_id)
         asked = self._asks[key] = Asked(child.path)
         try:
-            asked.result = await delegate(self._parent, child, Assignment(task, call_id))
+            asked.result = await delegate(self._parent, child, Assignment(task, call_id, attached))
             return asked.result
         finally:
             del self._asks[key]
             if asked.ended is not None:
                 asked.ended.set()
+
+    async def attached(self, agent: str, names: Sequence[str], call_id: str) -> tuple[Attachment, ...]:
+        """What a call attaches for a child; nothing where the child has begun before and has it already.
+
+        Raises ToolError.
+        """
+        recovered = self._parent.run.recovered
+        if not names or (recovered is not None and recovered.child_of(self._parent.path, call_id) is not None):
+            return ()
+        from .handover.gather import gather
+
+        return await gather(self._parent, self._parent.run.cast.get(agent), names, call_id)
 
     def ended_before(self, call_id: str) -> str | None:
         """The short name of a child this call began in an earlier process, where it has ended too."""

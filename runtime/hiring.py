@@ -42,7 +42,7 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     recovered = run.recovered.child_of(above, call_id) if run.recovered is not None else None
     kept_model = recovered.model if recovered is not None and not run.settings.refresh else None
     model = run.models.resolve(kept_model or definition.model or run.settings.model)
-    permits = _permits(run, definition, parent)
+    permits = permits_of(run, definition, parent)
     own = own_tools(run.tools, definition)
     if recovered is not None:
         path, number = recovered.path, recovered.number
@@ -121,7 +121,8 @@ def limits_from(caps: Caps, source: str) -> Limits:
     return Limits(**attrs.asdict(caps)).said_by(source)
 
 
-def _permits(run: Run, definition: Definition, parent: Agent | None) -> Permits:
+def permits_of(run: Run, definition: Definition, parent: Agent | None) -> Permits:
+    """What an agent of that file may do below `parent`. Raises DefinitionError for a faulty rule."""
     written = definition.permissions
     try:
         own = parse_permissions(written.allow, written.ask, written.deny, origin=definition.path)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from .events import MessageReceived, ModelFinished, ToolFinished
+from .handover.sources import kept_from_json, source_from_json
 from .messages import (
     AssistantMessage,
     Finish,
@@ -65,6 +66,9 @@ def report_to_json(report: Report) -> JsonObject:
         "reason": report.reason,
         "detail": report.detail,
         "output": report.output,
+        "sources": [source.as_json() for source in report.sources],
+        "sources_cut": report.sources_cut,
+        "handles": [kept.as_json() for kept in report.handles],
     }
 
 
@@ -79,6 +83,9 @@ def report_from_json(data: JsonObject) -> Report:
         cast("StopReason | None", data.get("reason")),
         data.get("detail", ""),
         data.get("output"),
+        tuple(map(source_from_json, data.get("sources", ()))),
+        tuple(map(kept_from_json, data.get("handles", ()))),
+        data.get("sources_cut", False),
     )
 
 

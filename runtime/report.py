@@ -6,6 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from .handover.attachment import Attachment
+from .handover.sources import Kept, Source
 from .messages import Usage
 
 Status: TypeAlias = Literal["completed", "stopped", "failed", "cancelled"]
@@ -30,6 +32,7 @@ class Assignment:
 
     task: str
     call_id: str | None = None
+    attached: tuple[Attachment, ...] = ()
 
 
 @attrs.frozen
@@ -38,7 +41,8 @@ class Report:
 
     `text` is the answer, or the best partial one. `usage` and `cost_usd` cover the actor and everything below it;
     an unknown cost is None, never 0. `reason` is a StopReason when `status` is stopped; `detail` is for a person:
-    whose limit it was, or what failed.
+    whose limit it was, or what failed. `sources` are what it and those below it have really read, whatever the text
+    says (`sources_cut`: not all of it is listed), `handles` the long results that whoever gets the report can open.
     """
 
     status: Status
@@ -49,3 +53,6 @@ class Report:
     reason: StopReason | None = None
     detail: str = ""
     output: Any = None
+    sources: tuple[Source, ...] = ()
+    handles: tuple[Kept, ...] = ()
+    sources_cut: bool = False

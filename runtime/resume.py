@@ -81,6 +81,7 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
     questions = [question for question in state.questions.values() if (question.actor, question.call_id) in open_calls]
     run.questions.restore(len(state.questions), questions, state.answers)
     run.holds.restore(state)
+    run.mcps.switched.update(state.switched)
     run.originals.update(state.originals)
     run.results.restore(state.kept)
     for decision in state.decisions.values():

@@ -11,7 +11,6 @@ import attrs
 import trio
 
 from .approvals import Pending
-from .bounds import Bounds
 from .errors import JournalError, first_of
 from .events import (
     ApprovalDecided,
@@ -32,7 +31,7 @@ from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
 from .record import images_to_json
 from .stop import Stop
-from .tools import Problem, RunHooks, Tool, ToolContext, rounds
+from .tools import Problem, RunHooks, Tool, rounds
 from .tools.results import fitting
 from .words import UNKNOWN
 from .workbench import tool_context
@@ -180,10 +179,10 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     started = trio.current_time()
     runnable = call if ready.arguments is call.arguments else attrs.evolve(call, arguments=ready.arguments)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
-    result = _overdue(call, tool, limit)
+    result: ToolResult | None = None
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, _context(me, call, subject), _hooks(me, tool))
-    await _review(me, work, ready, result, trio.current_time() - started)
+        result = await me.toolbox.run(runnable, tool_context(me, call, subject), _hooks(me, tool))
+    await _review(me, work, ready, result or _overdue(call, tool, limit), trio.current_time() - started)
 
 
 async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seconds: float) -> None:
@@ -202,31 +201,11 @@ async def _review(me: Agent, work: Round, entry: Ready, result: ToolResult, seco
     _finish(me, work, result, seconds)
 
 
-def _context(me: Agent, call: ToolCall, subject: Subject) -> ToolContext:
-    """What a call is given, within the bounds of what was decided."""
-    context = me.skills.opened(tool_context(me, call))
-    context = attrs.evolve(
-        context,
-        workspace=context.workspace.bounded(Bounds(subject, me.permits)),
-        sandbox=me.permits.boxes(me.run.sandbox),
-        jobs=me.jobs,
-    )
-    if not me.run.veil:
-        return context
-    pieces, show = me.run.veil.stream(), context.output
-
-    def output(text: str) -> None:
-        show(pieces.feed(text))
-
-    return attrs.evolve(context, output=output)
-
-
 def _hooks(me: Agent, tool: Tool) -> RunHooks:
     """What the toolbox asks and tells of a call: a further attempt counts as one more call of a tool."""
-    hooks = attrs.evolve(me.hooks, veil=me.run.veil.text) if me.run.veil else me.hooks
     if not tool.retries:
-        return hooks
-    return attrs.evolve(hooks, may_retry=lambda: me.run.gate.ledger.tool_calls(me.path) is None)
+        return me.hooks
+    return attrs.evolve(me.hooks, may_retry=lambda: me.run.gate.ledger.tool_calls(me.path) is None)
 
 
 def _veiled(me: Agent, result: ToolResult) -> ToolResult:
@@ -330,7 +309,7 @@ async def _preview(me: Agent, entry: Ready, subject: Subject) -> str | ToolResul
     The reason may quote what the call would read, so it goes to the model only where it may read that unasked.
     """
     call = entry.call
-    ctx = _context(me, call, subject)
+    ctx = tool_context(me, call, subject)
     found = await me.toolbox.preview(call, entry.arguments, ctx)
     if isinstance(found, str):
         return "\n".join(filter(None, (found, me.permits.explained(subject))))
@@ -424,17 +403,17 @@ def _finish(me: Agent, work: Round, result: ToolResult, seconds: float) -> None:
     work.seconds[result.call_id] = seconds
     me.run.approvals.withdraw(me.path, result.call_id)
     me.run.questions.withdraw(me.path, result.call_id)
-    me.run.append(
-        ToolFinished(
-            actor=me.path,
-            call_id=result.call_id,
-            name=result.name,
-            result=result.content,
-            is_error=result.is_error,
-            seconds=round(seconds, 6),
-            kind=result.kind,
-            data=work.data.get(result.call_id),
-            images=images_to_json(result.images),
-            full=me.run.results.name_of(result.call_id),
-        )
+    event = ToolFinished(
+        actor=me.path,
+        call_id=result.call_id,
+        name=result.name,
+        result=result.content,
+        is_error=result.is_error,
+        seconds=round(seconds, 6),
+        kind=result.kind,
+        data=work.data.get(result.call_id),
+        images=images_to_json(result.images),
+        full=me.run.results.name_of(result.call_id),
     )
+    me.trail.finished(event, next((call.arguments for call in work.calls if call.id == result.call_id), None))
+    me.run.append(event)

@@ -62,6 +62,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     standing.said = state.last_text
     standing.rejected = state.rejected
     agent.memory.restore(state.seen, state.notes)
+    agent.trail = state.trail
     recall_skills(agent, state.skills.values())
     agent.result_cap = state.result_cap or RESULT_CAP
     agent.room = agent.result_cap * BYTES_PER_TOKEN

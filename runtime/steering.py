@@ -10,7 +10,7 @@ import attrs
 from .agent import Agent
 from .app import LiveRun
 from .errors import JournalError, UsageError, did_you_mean
-from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged
+from .events import ActorContinued, ActorHeld, CancelRequested, LimitsChanged, McpSwitched
 from .holds import RUN
 from .journal.interface import AlreadyRecorded
 from .messages import JsonObject
@@ -28,6 +28,7 @@ from .watch.commands import (
     Say,
     SetModel,
     Status,
+    SwitchServer,
 )
 from .watch.recorded import check_expected
 
@@ -120,6 +121,22 @@ class Steering:
         run.gate.changed()
         return done
 
+    async def switch(self, command: SwitchServer) -> JsonObject:
+        run, server = self.live.run, command.server
+        await self._agent(None)
+        if server not in run.mcps.entries:
+            known = ", ".join(run.mcps.entries) or "none"
+            raise UsageError(
+                f"no agent of this run names the MCP server '{server}'{did_you_mean(server, run.mcps.entries)}; "
+                f"there are: {known}"
+            )
+        if run.mcps.stands(server) == command.on:
+            raise UsageError(f"{server} is {'enabled' if command.on else 'disabled'} already")
+        run.append(McpSwitched(server=server, on=command.on, by=_by(command)))
+        done = await self._done(server=server, on=command.on)
+        await run.mcps.switch(server, on=command.on)
+        return done
+
     async def set_model(self, command: SetModel) -> JsonObject:
         one = await self._agent(command.actor) if command.actor is not None else None
         changed = switch_model(self.live.run, command.model, one, _by(command))
@@ -160,7 +177,19 @@ class Steering:
                 raise UsageError(f"cost_budget cannot be kept: no price is known for {each.model.full_name}")
 
 
-def _by(command: Approve | Deny | Answer | Say | Cancel | Hold | Continue | Compact | ChangeLimits | SetModel) -> str:
+def _by(
+    command: Approve
+    | Deny
+    | Answer
+    | Say
+    | Cancel
+    | Hold
+    | Continue
+    | Compact
+    | ChangeLimits
+    | SetModel
+    | SwitchServer,
+) -> str:
     return command.by or "you"
 
 
@@ -176,6 +205,7 @@ _ACTIONS: Mapping[type[Command], _Action] = {
     Hold: Steering.hold,
     Continue: Steering.go_on,
     ChangeLimits: Steering.change_limits,
+    SwitchServer: Steering.switch,
     SetModel: Steering.set_model,
     Status: Steering.status,
 }

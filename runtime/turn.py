@@ -275,8 +275,9 @@ def used(grant: Granted, shown: Shown, reply: Reply | None, *, whole: bool) -> U
         return guess
     output = reported.output if whole and reported.output else max(reported.output, guess.output)
     given = reported.input or guess.input
-    guessed = (given, output) != (reported.input, reported.output)
-    return attrs.evolve(reported, input=given, output=output, estimated=reported.estimated or guessed)
+    if (given, output) == (reported.input, reported.output):
+        return reported
+    return attrs.evolve(reported, input=given, output=output, estimated=True)
 
 
 def _length(part: Part) -> int:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from .bounds import Bounds
 from .changes import Changes
 from .events import Event, ToolOutput, ToolRetried
 from .messages import JsonObject, ToolCall
+from .policy.subjects import Subject
+from .providers.redaction import Redactor
 from .questions import ask_human
 from .tools import RunHooks, ToolContext
 
@@ -17,13 +20,13 @@ if TYPE_CHECKING:
     from .agent import Agent
 
 
-def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
-    """What one call is given."""
+def tool_context(agent: Agent, call: ToolCall, subject: Subject) -> ToolContext:
+    """What one call is given, within the bounds of what was decided."""
     run = agent.run
     changes = Changes(run, agent.path, call.id)
-    told = _Told(agent, call.id)
+    told = _Told(agent, call.id, run.veil.stream())
     return ToolContext(
-        workspace=run.workspace.keeping(changes.keep),
+        workspace=agent.workspace.keeping(changes.keep).bounded(Bounds(subject, agent.permits)),
         call_id=call.id,
         actor=agent.path,
         output=told.output,
@@ -36,14 +39,17 @@ def tool_context(agent: Agent, call: ToolCall) -> ToolContext:
         may_fetch=agent.permits.may_fetch,
         may_fetch_private=agent.permits.may_fetch_private,
         reaper=run.reaper,
+        sandbox=agent.permits.boxes(run.sandbox),
+        jobs=agent.jobs,
         facts=run.facts,
+        opens=agent.trail.opens,
     )
 
 
 def run_hooks(agent: Agent) -> RunHooks:
     """What an actor's toolbox tells it of calls under way."""
-    heard = _Heard(agent)
-    return RunHooks(retried=heard.retried, backoff=_backoff, keep=agent.run.results.keep, data=heard.data)
+    heard, run = _Heard(agent), agent.run
+    return RunHooks(retried=heard.retried, backoff=_backoff, keep=run.results.keep, data=heard.data, veil=run.veil.text)
 
 
 # Objects with methods, not closures: of these there is one for each call and actor, and a closure takes 160 bytes.
@@ -53,8 +59,10 @@ def run_hooks(agent: Agent) -> RunHooks:
 class _Told:
     agent: Agent
     call_id: str
+    unsaid: Redactor
 
     def output(self, text: str) -> None:
+        text = self.unsaid.feed(text)
         self.agent.run.stream.publish_live(ToolOutput(actor=self.agent.path, call_id=self.call_id, text=text))
 
     def report(self, event: Event) -> None:

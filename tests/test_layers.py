@@ -33,6 +33,7 @@ PURE = [
         for name in ("prompt", "window", "compaction", "summary", "excerpt", "squeeze", "joined", "filling")
     ),
     "runtime/cli/context_page.py",
+    *(f"runtime/handover/{name}.py" for name in ("attachment", "brief", "sources", "trail")),
     *(f"runtime/memory/{name}.py" for name in ("fact", "words")),
     "runtime/output/answer.py",
     "runtime/output/forbidden.py",
@@ -54,6 +55,9 @@ PURE = [
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
+    "runtime/journal/overview.py",
+    "runtime/journal/budgets.py",
+    *(f"runtime/watch/{name}.py" for name in ("commands", "lines", "recorded", "joining")),
     *(f"runtime/chat/{name}.py" for name in ("blocks", "commands", "figures", "view")),
     "runtime/cli/choices.py",
     *(f"runtime/dash/{name}.py" for name in ("spending", "portrait", "compare", "headers")),

@@ -225,6 +225,41 @@ def _logout(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
     return 0
 
 
+def _enable(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    del servers
+    return _switch(arguments, on=True)
+
+
+def _disable(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
+    del servers
+    return _switch(arguments, on=False)
+
+
+def _switch(arguments: argparse.Namespace, *, on: bool) -> int:
+    import secrets
+
+    import trio
+
+    from runtime.journal.folder import open_state
+    from runtime.watch.commands import SwitchServer
+    from runtime.watch.unattended import deliver
+
+    from .which import find, refuse_unbegun
+
+    word = "enable" if on else "disable"
+    usage = f"elenco mcp {word} NAME --run RUN"
+    _, server = _words(arguments, 2, usage)
+    if arguments.run is None:
+        raise UsageError(f"write {usage}; for a new run: elenco run {'--mcp' if on else '--no-mcp'} {server} …")
+    folder = find(open_state(arguments.state), arguments.run)
+    refuse_unbegun(folder)
+    command = SwitchServer(server=server, on=on, by="you")
+    answer = trio.run(deliver, folder, command, lambda: secrets.token_hex(3))
+    later = f"   then: elenco resume {folder.id}" if "recorded" in answer else "; agents see it at their next step"
+    print(f"{server} is {word}d in run {folder.id}{later}", file=sys.stderr)
+    return 0
+
+
 def _conform(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
     from .conform import Agreeable, calls_for, entry_for, visit
 
@@ -266,6 +301,8 @@ ACTIONS: Mapping[str, Action] = {
     "call": _call,
     "login": _login,
     "logout": _logout,
+    "enable": _enable,
+    "disable": _disable,
     "conform": _conform,
 }
 

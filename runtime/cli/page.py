@@ -6,6 +6,8 @@ import json
 import time
 from collections.abc import Iterator
 
+from runtime.handover.brief import listed
+from runtime.handover.sources import source_from_json
 from runtime.journal.state import ActorState, RunState
 from runtime.messages import AssistantMessage, JsonObject, Message, ToolResults, UserMessage
 
@@ -44,6 +46,10 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
         yield ""
         yield "## Answer" if report["status"] == "completed" else "## Partial answer"
         yield visible(str(report["text"]).rstrip()) or "(none)"
+        if sources := report.get("sources"):
+            yield ""
+            shown = listed((str(source_from_json(each)) for each in sources), cut=bool(report.get("sources_cut")))
+            yield f"Really read: {shown}"
         if report.get("output") is not None:
             yield ""
             yield "## Output"

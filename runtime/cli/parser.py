@@ -279,8 +279,12 @@ def _tools(parser: argparse.ArgumentParser) -> None:
 
 
 def _mcp(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME] [FLAGS]"
+    parser.usage = (
+        "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME |\n"
+        "                   enable NAME --run RUN | disable NAME --run RUN] [FLAGS]"
+    )
     parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call, login, logout")
+    parser.add_argument("--run", metavar="RUN", help="enable, disable: the run in which, live or to be resumed")
     _workspace(parser)
 
 

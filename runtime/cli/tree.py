@@ -23,6 +23,7 @@ from runtime.events import (
     LoopNudged,
     LoopStopped,
     McpLost,
+    McpSwitched,
     ModelFinished,
     ModelRetried,
     NoteAdded,
@@ -210,6 +211,9 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"  {name}   compacted {sizes}: {one_line(', '.join(event.steps), 120)}"]
         case McpLost():
             return [f"! server {one_line(event.server, 40)} is lost: {one_line(event.why, 120)}"]
+        case McpSwitched():
+            what = "enabled" if event.on else "disabled"
+            return [f"! server {one_line(event.server, 40)} is {what} by {one_line(event.by or 'somebody', 40)}"]
         case SteerReceived() if not event.entered:
             return [f"> {event.by or 'somebody'} to {name}: {one_line(event.text, 90)}"]
         case ActorHeld():

@@ -12,7 +12,7 @@ from runtime.journal.folder import find_run
 from runtime.watch.commands import command_from_json
 
 from .follow import Follow, Lines
-from .sse import EventStream, block
+from .sse import EventStream, events
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,7 +28,7 @@ def routes(desk: Desk) -> list[Route]:
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
-    async def events(request: Request) -> Any:
+    async def stream(request: Request) -> Any:
         """From the event `from` on: blocks of lines of the log stream; `reached` when all there was has been given."""
         follow = Follow(find_run(desk.state, request.path_params["run"]), _number(request, "from", 1))
 
@@ -36,10 +36,10 @@ def routes(desk: Desk) -> list[Route]:
             try:
                 found = await follow.batch()
             except ElencoError as error:
-                return block([json.dumps({"error": str(error)}).encode() + b"\n"], "broken")
+                return events([json.dumps({"error": str(error)}).encode() + b"\n"], "broken")
             if isinstance(found, Lines):
-                return block(found.lines)
-            return block([json.dumps({"seq": found.seq, "owned": found.owned}).encode() + b"\n"], "reached")
+                return events(found.lines)
+            return events([json.dumps({"seq": found.seq, "owned": found.owned}).encode() + b"\n"], "reached")
 
         return EventStream(next_block, follow.close, desk.stopping)
 
@@ -53,7 +53,7 @@ def routes(desk: Desk) -> list[Route]:
         return JSONResponse(await asyncio.to_thread(_deliver, folder, given))
 
     return [
-        Route("/api/runs/{run}/events", events),
+        Route("/api/runs/{run}/events", stream),
         Route("/api/runs/{run}/commands", command, methods=["POST"]),
     ]
 

@@ -63,7 +63,7 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def block(lines: list[bytes], event: str = "") -> bytes:
-    """Lines, each with its newline, as one event."""
-    head = f"event: {event}\n".encode() if event else b""
-    return head + b"".join(b"data: " + line for line in lines) + b"\n"
+def events(lines: list[bytes], name: str = "") -> bytes:
+    """Lines, each with its newline, as an event each: what is cut off by a lost connection is one at most."""
+    head = f"event: {name}\ndata: ".encode() if name else b"data: "
+    return b"".join(head + line + b"\n" for line in lines)

@@ -289,19 +289,24 @@ class _Writer:
 
     def _run(self) -> None:
         try:
-            while (batch := self._commits.get()) is not None:
-                batch.error = RuntimeError("the writer's thread broke")
-                try:
-                    rows = batch.rows
-                    if batch.big:
-                        rows = [
-                            self._database.spill(row, batch.big[row[0]]) if row[0] in batch.big else row for row in rows
-                        ]
-                    self._database.commit(rows)
-                    batch.error = None
-                except (sqlite3.Error, OSError, ValueError) as error:
-                    batch.error = error
-                finally:
-                    os.write(self._done_writer, b".")
+            while self._commit(self._commits.get()):
+                pass
         finally:
             self._database.close()
+
+    def _commit(self, batch: _Batch | None) -> bool:
+        """Write a batch; whether another may come. Nothing of it is kept here while waiting for the next one."""
+        if batch is None:
+            return False
+        batch.error = RuntimeError("the writer's thread broke")
+        try:
+            rows = batch.rows
+            if batch.big:
+                rows = [self._database.spill(row, batch.big[row[0]]) if row[0] in batch.big else row for row in rows]
+            self._database.commit(rows)
+            batch.error = None
+        except (sqlite3.Error, OSError, ValueError) as error:
+            batch.error = error
+        finally:
+            os.write(self._done_writer, b".")
+        return True

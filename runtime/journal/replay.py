@@ -31,6 +31,7 @@ from runtime.events import (
     LoopStopped,
     McpConnected,
     McpLost,
+    McpSwitched,
     MessageReceived,
     MessageSent,
     ModelChanged,
@@ -58,8 +59,15 @@ from runtime.events import (
     ToolStarted,
     Warned,
 )
+from runtime.handover.attachment import attachment_from_json, opening
 from runtime.messages import Message, ToolResults, UserMessage
-from runtime.record import message_of, messages_from_json, reply_of, result_of, usage_from_json
+from runtime.record import (
+    message_of,
+    messages_from_json,
+    reply_of,
+    result_of,
+    usage_from_json,
+)
 
 from .state import ActorState, ActorStatus, Alert, CallState, Held, PastCall, PastNote, PastStep, RunState
 
@@ -249,6 +257,11 @@ def _mcp_lost(state: RunState, event: McpLost, record: Record) -> None:
     state.servers[event.server] = f"lost: {event.why}"
 
 
+def _mcp_switched(state: RunState, event: McpSwitched, record: Record) -> None:
+    state.switched[event.server] = event.on
+    state.servers[event.server] = "enabled" if event.on else "disabled"
+
+
 def _file_changing(state: RunState, event: FileChanging, record: Record) -> None:
     state.originals.setdefault(event.path, event.before)
 
@@ -268,6 +281,8 @@ def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
 
 def _message_received(state: RunState, event: MessageReceived, record: Record) -> None:
     actor = state.actors.get(event.actor)
+    if actor is not None:
+        actor.trail.open(event.id)
     if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
         call.message = event.id  # delivered when the call has its result
         return
@@ -300,10 +315,14 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         measured=event.measured,
     )
     state.kept.update(event.results)
+    actor.trail.open(*event.results)
+    attached = tuple(map(attachment_from_json, event.attached))
+    actor.trail.begun(attached)
+    state.kept.update((each.handle, each.full) for each in attached if each.full)
     if state.histories:
         actor.history += messages_from_json(event.history)
         if event.task or not event.history:
-            actor.history.append(UserMessage(event.task))
+            actor.history.append(UserMessage(opening(event.task, attached)))
     state.actors[actor.path] = actor
     state.by_call[event.parent, event.call_id] = actor.path
     parent = state.actors.get(event.parent) if event.parent is not None else None
@@ -325,6 +344,8 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.request = None
     actor.held = None
     actor.judged = True
+    if (parent := state.actors.get(actor.parent or "")) is not None:
+        parent.trail.received(event.report)
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
         state.pending.pop(call.question, None)
@@ -394,6 +415,7 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
     if event.full:
         state.kept[event.call_id] = event.full
     _see(actor, call, event)
+    actor.trail.finished(event, call.arguments)
     state.undelivered.pop(call.message, None)
     state.pending.pop(call.approval, None)
     state.pending.pop(call.question, None)
@@ -557,6 +579,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     Warned: _warned,
     McpConnected: _mcp_connected,
     McpLost: _mcp_lost,
+    McpSwitched: _mcp_switched,
     FileChanging: _file_changing,
     FileChanged: _file_changed,
     MessageSent: _message_sent,

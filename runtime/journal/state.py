@@ -26,6 +26,7 @@ from runtime.events import (
     SteerReceived,
     ToolFinished,
 )
+from runtime.handover.trail import Trail
 from runtime.messages import JsonObject, Message, Usage
 
 ActorStatus: TypeAlias = Literal["running", "completed", "stopped", "failed", "cancelled"]
@@ -138,6 +139,7 @@ class ActorState:
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
+    trail: Trail = attrs.field(default=attrs.Factory(lambda self: Trail(self.number), takes_self=True))
     skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
     hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
     sent_back: int = 0
@@ -216,6 +218,7 @@ class RunState:
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])
     servers: dict[str, str] = attrs.Factory(dict[str, str])
+    switched: dict[str, bool] = attrs.Factory(dict[str, bool])
     server_tools: dict[str, tuple[str, ...]] = attrs.Factory(dict[str, "tuple[str, ...]"])
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False

@@ -55,6 +55,8 @@ class Fleet:
     reserved: frozenset[str] = frozenset()
     peer: Callable[[str, str], Behind | None] = nobody
     version: int = 0
+    switched: dict[str, bool] = attrs.field(factory=dict[str, bool])
+    """What a person has said in this run of servers: true for in, false for out."""
     links: dict[str, Link] = attrs.field(init=False, factory=dict[str, Link])
     _owners: dict[str, ActorRef[Relist, None]] = attrs.field(init=False, factory=dict[str, ActorRef[Relist, None]])
     _supervisor: Supervisor | None = attrs.field(init=False, default=None)
@@ -102,9 +104,39 @@ class Fleet:
         self._record(Warned(text=f"waiting for the MCP server {late} to start, {longest:g} s at most"))
         await _all_settled(waiting)
 
+    def stands(self, name: str) -> bool:
+        """Whether a server is in the run, be it up or down; not one that is disabled or given up."""
+        on = self.switched.get(name, not self.entries[name].disabled)
+        return on and not isinstance(self._link(name).state, Gone)
+
+    async def switch(self, name: str, *, on: bool) -> None:
+        """Take a server out of the run, or bring it in and begin to connect to it, also one that was given up.
+
+        Its tools are others from then on. A cancelled call to bring it in may leave it out.
+        """
+        link = self._link(name)
+        self.switched[name] = on
+        self.version += 1
+        owner = self._owners.get(name)
+        if not on:
+            link.witness.end("it was disabled")
+            link.state = Gone("it was disabled in this run")
+            link.settled.set()
+            if owner is not None:
+                owner.cancel("disabled")
+            return
+        if owner is not None:
+            await owner.wait_ended()
+        if self.switched[name] and self._owners.get(name) is owner:  # else somebody has been quicker
+            self._owners.pop(name, None)
+            link.begin_anew()
+            await self._start(link)
+
     def tools_of(self, names: Iterable[str], recorded: Mapping[str, Sequence[Offer]] | None = None) -> list[Tool]:
         """The tools of these servers under their names here. A server never seen is taken as `recorded`."""
-        links = [self._link(name) for name in dict.fromkeys(names) if name in self.entries]
+        links = [
+            self._link(name) for name in dict.fromkeys(names) if name in self.entries and self.switched.get(name, True)
+        ]
         for link in links:
             if not link.listed and recorded is not None:
                 link.offers = tuple(recorded.get(link.name, ()))
@@ -130,8 +162,9 @@ class Fleet:
         return link
 
     async def _start(self, link: Link) -> None:
-        if link.entry.disabled:
-            link.state = Gone(f"it is disabled ({link.entry.place})")
+        if not self.switched.get(link.name, not link.entry.disabled):
+            where = "in this run" if link.name in self.switched else f"({link.entry.place})"
+            link.state = Gone(f"it is disabled {where}")
             self._told(link)
             link.settled.set()
             return
@@ -166,6 +199,8 @@ class Fleet:
         if not isinstance(event, Crashed):
             return
         link = self.links[event.path.rpartition("/")[2]]
+        if isinstance(link.state, Gone):
+            return
         was_up = isinstance(link.state, Up)
         first = link.pace.failures == 0
         lasted = trio.current_time() - link.since if was_up else 0.0

@@ -158,6 +158,11 @@ class Link:
     def name(self) -> str:
         return self.entry.name
 
+    def begin_anew(self) -> None:
+        """Forget how it went, so that it is started as if for the first time; its tools are kept until it is up."""
+        self.state, self.pace, self.missed = Idle(), Pace(), 0
+        self.settled, self.witness = trio.Event(), Witness()
+
     def outage(self) -> str:
         """Why no call can be made now, in words for a model; "" where one can."""
         match self.state:

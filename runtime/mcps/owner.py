@@ -73,6 +73,9 @@ class Owner(Actor[Relist, None]):
 
     async def _own(self) -> None:
         link, entry = self._link, self._link.entry
+        if isinstance(link.state, Gone):  # it was disabled while it was lost
+            self.inbox.close(link.state.why)
+            return
         if link.pace.exhausted:
             why = link.state.why if isinstance(link.state, Down) else "it failed again and again"
             self._give_up(f"{why} (given up after {link.pace.failures} tries)")

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import attrs
 
 from runtime.context.found import read_numbered
+from runtime.handover.brief import without_brief
 from runtime.messages import JsonObject, Text, ToolCall, Usage
 from runtime.model import ModelRequest, Reply
 
@@ -144,8 +145,9 @@ def _report(transcript: Transcript, name: str) -> Done | None:
 
 
 def _work(done: Done) -> str:
-    """The report itself, without what is said before the work of a child that was stopped."""
-    return done.result.content.partition(PARTIAL)[2] or done.result.content
+    """The report itself, without what is said around it: that the child was stopped, what it read."""
+    text = without_brief(done.result.content)
+    return text.partition(PARTIAL)[2] or text
 
 
 # --- the others ---------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, cast
 
 import attrs
@@ -95,15 +96,21 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
     """A reply in which no secret stands; an opaque block that holds one is left out, for nobody may change it."""
     if not secrets:
         return reply
-    parts = (_without(part, secrets) for part in reply.parts)
+    parts = [_without(part, secrets) for part in reply.parts]
+    if all(map(is_, parts, reply.parts)):
+        return reply
     return attrs.evolve(reply, parts=tuple(part for part in parts if part is not None))
 
 
 def _without(part: Part, secrets: Sequence[str]) -> Part | None:
     match part:
         case Text(text, opaque):
+            if not holds([text, opaque], secrets):
+                return part
             return Text(redacted(text, secrets), None if holds(opaque, secrets) else opaque)
         case Reasoning(text, opaque):
+            if not holds([text, opaque], secrets):
+                return part
             return Reasoning(redacted(text, secrets), None if holds(opaque, secrets) else opaque)
         case Opaque(data):
             return None if holds(data, secrets) else part

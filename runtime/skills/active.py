@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -22,9 +21,6 @@ from runtime.policy.rules import Rule, parse_rule
 from .document import Allowed
 from .lessons import Lessons, shown
 from .places import Entry, read_skill
-
-if TYPE_CHECKING:
-    from runtime.tools import ToolContext
 
 BODY_CHARS = 24_000
 BODY_BYTES = 1 << 20
@@ -77,11 +73,6 @@ class ActiveSkills:
     def folders(self) -> tuple[str, ...]:
         """Folders outside the workspace whose files may be read."""
         return tuple(dict.fromkeys(each.folder for each in self.loaded.values() if each.folder))
-
-    def opened(self, context: ToolContext) -> ToolContext:
-        """What a call is given, with the folders of loaded skills open to reading."""
-        folders = self.folders
-        return attrs.evolve(context, workspace=context.workspace.reading(folders)) if folders else context
 
     def find(self, name: str) -> Entry:
         """The offered skill of that name, give or take its spelling. Raises NoSkill."""

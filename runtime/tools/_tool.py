@@ -115,6 +115,7 @@ class ToolContext:
     `may_fetch_private` whether they name it, so that it may be one of a private network. `reaper` starts processes that
     end with their call, `sandbox` commands in their walls, `jobs` those that go on after their call; all three are for
     async tools, in a run alone. `facts` is the memory that outlives the run, for sync tools: it blocks.
+    `opens` tells whether the actor may read the result kept under a handle.
     """
 
     workspace: Workspace
@@ -133,6 +134,7 @@ class ToolContext:
     sandbox: Confined | None = None
     jobs: Jobs | None = None
     facts: Facts | None = None
+    opens: Callable[[str], bool] = _readable
 
 
 Preview: TypeAlias = Callable[[ToolContext, JsonObject], str]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import trio
 
 from actors import ActorFailed, ChildSpec, Supervisor
+from runtime.handover.attachment import MOST
+from runtime.handover.brief import with_brief
 from runtime.messages import JsonObject
 from runtime.report import Assignment, Report
 
@@ -37,8 +40,8 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
     The same ask to the same child while one is at work joins it: both calls get the one report.
     """
 
-    async def run(ctx: ToolContext, task: str) -> Output:
-        return await parent.family.ask(child.name, task, ctx.call_id)
+    async def run(ctx: ToolContext, task: str, attach: Sequence[str] = ()) -> Output:
+        return await parent.family.ask(child.name, task, ctx.call_id, attach)
 
     name = tool_name(PREFIX, child.name)
     when = f" {child.when_to_use}" if child.when_to_use else ""
@@ -90,13 +93,13 @@ def output(path: str, report: Report) -> Output:
     name = path.rpartition("/")[2]
     match report.status:
         case "completed":
-            return Output(report.text)
+            return Output(with_brief(name, report.text, report))
         case "stopped":
             head = f"{name} was stopped ({report.reason}): {report.detail}"
         case status:
             head = f"{name} {status}: {report.detail}" if report.detail else f"{name} {status}"
     text = f"{head}\n\nIts partial work:\n{report.text}" if report.text else f"{head}. It left no partial work."
-    return Output(text, is_error=report.status != "stopped")
+    return Output(with_brief(name, text, report), is_error=report.status != "stopped")
 
 
 def task_schema() -> JsonObject:
@@ -106,7 +109,14 @@ def task_schema() -> JsonObject:
             "task": {
                 "type": "string",
                 "description": "Everything it must know: it sees nothing of this conversation.",
-            }
+            },
+            "attach": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": MOST,
+                "description": "What it is shown beside the task: files (src/a.py, or src/a.py:10-40 for lines), "
+                "handles of long results. Only what you may read yourself.",
+            },
         },
         "required": ["task"],
         "additionalProperties": False,

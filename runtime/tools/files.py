@@ -6,6 +6,7 @@ import io
 
 import trio
 
+from runtime.handover.sources import READ, Source, read_data
 from runtime.messages import JsonObject
 from runtime.policy.globs import GlobError, compile_glob
 from runtime.policy.paths import Entry
@@ -95,12 +96,19 @@ def read_file(ctx: ToolContext, path: str, start: int = 1, end: int | None = Non
         content = file.read(MAX_EDIT_BYTES + 1)
         if len(content) > MAX_EDIT_BYTES:
             file.seek(0)
-            return Output(read_page(file, path, start, end, trio.from_thread.check_cancelled))
+            text = read_page(file, path, start, end, trio.from_thread.check_cancelled)
+            return Output(text, data={READ: _shown(ctx.workspace.real_path(path), text, start)})
     # What is shown and what is remembered as seen are the same bytes.
     text = read_page(io.BytesIO(content), path, start, end, trio.from_thread.check_cancelled)
     real = ctx.workspace.real_path(path)
     ctx.memory.saw(real, content)
-    return Output(text, data={SEEN: {real: ctx.memory.seen[real]}})
+    return Output(text, data={SEEN: {real: ctx.memory.seen[real]}, READ: _shown(real, text, start)})
+
+
+def _shown(real: str, page: str, start: int) -> list[JsonObject]:
+    """What a page has shown: a line that names the file, then one for each of the file's."""
+    lines = page.count("\n")
+    return read_data([(real, start, start + lines - 1)]) if lines else [Source(real).as_json()]
 
 
 def _preview_write(ctx: ToolContext, arguments: JsonObject) -> str:

@@ -13,10 +13,11 @@ import trio
 
 from runtime.context.bm25 import Index, IndexedFile, index_file
 from runtime.context.found import render_found
+from runtime.handover.sources import READ, read_data
 from runtime.policy.paths import Entry, PathError, Workspace
 
 from ._text import decode
-from ._tool import Tool, ToolContext, ToolError, tool
+from ._tool import Output, Tool, ToolContext, ToolError, tool
 
 MOST_PASSAGES = 40
 MOST_FILE_BYTES = 400_000
@@ -84,7 +85,7 @@ def search_passages_tool(cache: PassageCache) -> Tool:
         ctx: ToolContext,
         query: Annotated[str, "The words to look for, or the whole question."],
         top: Annotated[int, "How many passages to show at most."] = 8,
-    ) -> str:
+    ) -> Output:
         """Find the paragraphs, list items, table rows and pieces of code that fit a question best, best first.
 
         Each comes with its path, its lines and the headings above it. Word forms and parts of names count: "retried"
@@ -99,7 +100,8 @@ def search_passages_tool(cache: PassageCache) -> Tool:
         index = searched.index
         found = index.search(query, max(1, min(top, MOST_PASSAGES)))
         counts = index.frequencies(query)
-        return render_found(found, counts, index.passage_count, len(index.files), searched.left_out)
+        text = render_found(found, counts, index.passage_count, len(index.files), searched.left_out)
+        return Output(text, data={READ: read_data((each.path, each.start_line, each.end_line) for each in found)})
 
     return search_passages
 

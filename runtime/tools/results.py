@@ -15,7 +15,7 @@ from runtime.context.excerpt import shorten as shorten
 from runtime.errors import JournalError
 from runtime.limits.estimate import byte_length
 
-from ._tool import Output, Tool, ToolError, tool
+from ._tool import Output, Tool, ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
     from runtime.journal.interface import Contents
@@ -159,7 +159,9 @@ def read_result_tool(store: ResultStore) -> Tool:
     """The tool `read_result` over one run's store."""
 
     @tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
-    async def read_result(handle: str, start: int = 0, chars: int = PAGE_CHARS, find: str = "") -> Output:
+    async def read_result(
+        ctx: ToolContext, handle: str, start: int = 0, chars: int = PAGE_CHARS, find: str = ""
+    ) -> Output:
         """Read a piece of an earlier tool result that was too long to show in full, or find words in it.
 
         Args:
@@ -170,10 +172,10 @@ def read_result_tool(store: ResultStore) -> Tool:
         """
         if find.strip():
             names = store.handles[::-1] if handle == "*" else (handle,)
-            return await _found(store, names, find.strip())
-        text = await store.fetch(handle)
+            return await _found(store, tuple(filter(ctx.opens, names)), find.strip())
+        text = await store.fetch(handle) if ctx.opens(handle) else None
         if text is None:
-            known = ", ".join(store.handles[-20:]) or "none"
+            known = ", ".join([each for each in store.handles if ctx.opens(each)][-20:]) or "none"
             raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
         piece = page(text, start, min(chars, PAGE_CHARS))
         more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"

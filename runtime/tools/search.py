@@ -8,13 +8,14 @@ from collections.abc import Iterator
 import attrs
 import trio
 
+from runtime.handover.sources import READ, read_data
 from runtime.messages import JsonObject
 from runtime.policy.beneath import shown
 from runtime.policy.paths import Entry, PathError
 
 from ._grep import MAX_SECONDS, Match, Matcher, TooSlow
 from ._text import counted, decode, plain
-from ._tool import PathUses, Tool, ToolContext, ToolError, tool
+from ._tool import Output, PathUses, Tool, ToolContext, ToolError, tool
 
 MAX_MATCHES = 200
 MAX_FILE_BYTES = 4_000_000
@@ -26,7 +27,7 @@ def _searched(arguments: JsonObject) -> PathUses:
 
 
 @tool(effects="none", paths=_searched)
-def search_text(ctx: ToolContext, pattern: str, path: str = ".") -> str:
+def search_text(ctx: ToolContext, pattern: str, path: str = ".") -> Output:
     """Search the text files of the workspace for a regular expression, line by line: each match as `path:line: text`.
 
     Args:
@@ -55,7 +56,8 @@ def search_text(ctx: ToolContext, pattern: str, path: str = ".") -> str:
         lines.append(f"[not searched, larger than {MAX_FILE_BYTES} bytes: {', '.join(tally.too_large[:5])}]")
     if tally.kept_out:
         lines.append(f"[not searched, permission rules: {counted(tally.kept_out, 'file', 'files')}]")
-    return "\n".join(lines)
+    read = read_data((match.path, match.line, match.line) for match in matches[:MAX_MATCHES])
+    return Output("\n".join(lines), data={READ: read})
 
 
 @attrs.define

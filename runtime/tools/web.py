@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from runtime.handover.sources import READ
 from runtime.messages import JsonObject
 from runtime.policy.subjects import HostSubject, Subject
 
@@ -103,7 +104,10 @@ def _output(page: Page) -> Output:
     if found is None:
         return Output(f"{head}: no text, so it is not shown", data=_data(page))
     title = f"\ntitle: {found.title}" if found.title else ""
-    return Output(f"{head}{title}\n\n{found.text.strip() or '(the page holds no text)'}", data=_data(page))
+    return Output(
+        f"{head}{title}\n\n{found.text.strip() or '(the page holds no text)'}",
+        data={**_data(page), READ: [{"url": str(page.url)}]},
+    )
 
 
 def _data(page: Page) -> JsonObject:

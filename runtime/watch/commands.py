@@ -111,6 +111,16 @@ class Compact:
 
 
 @attrs.frozen(kw_only=True)
+class SwitchServer:
+    """Bring an MCP server into the run, or take it out; its agents see it at their next step."""
+
+    op: ClassVar[str] = "mcp"
+    server: str
+    on: bool
+    by: str = ""
+
+
+@attrs.frozen(kw_only=True)
 class Status:
     """Ask where the run stands; the answer is the snapshot, as `LogStream.overview` has it."""
 
@@ -118,7 +128,7 @@ class Status:
 
 
 Command: TypeAlias = (
-    Approve | Deny | Answer | Cancel | Say | ChangeLimits | SetModel | Hold | Continue | Compact | Status
+    Approve | Deny | Answer | Cancel | Say | ChangeLimits | SetModel | Hold | Continue | Compact | SwitchServer | Status
 )
 
 
@@ -135,7 +145,21 @@ class Commands(Protocol):
 
 
 OPS: Mapping[str, type[Command]] = {
-    cls.op: cls for cls in (Approve, Deny, Answer, Cancel, Say, ChangeLimits, SetModel, Hold, Continue, Compact, Status)
+    cls.op: cls
+    for cls in (
+        Approve,
+        Deny,
+        Answer,
+        Cancel,
+        Say,
+        ChangeLimits,
+        SetModel,
+        Hold,
+        Continue,
+        Compact,
+        SwitchServer,
+        Status,
+    )
 }
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

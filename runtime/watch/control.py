@@ -24,6 +24,7 @@ import attrs
 import trio
 
 from runtime.errors import ElencoError, UsageError
+from runtime.events import Record
 from runtime.journal.folder import RunFolder
 from runtime.journal.nursery import serving
 from runtime.journal.rows import encode_json
@@ -31,6 +32,7 @@ from runtime.messages import JsonObject
 
 from .commands import Commands, command_from_json
 from .exchange import LineBuffer
+from .joining import joined
 from .lines import line
 from .runtime_folder import runtime_folder, sweep
 from .stream import LogStream
@@ -41,6 +43,10 @@ HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
 """Seconds that watchers have, when the run has ended, to take what is left."""
+BREATH = 1 / 60
+"""Seconds between two batches for one watcher: a screen shows no more."""
+MOST_BATCHES = 600
+"""Batches a second for all watchers together: a crowd of them is told less often, and costs the run no more."""
 _MISTAKES = 20
 
 
@@ -109,8 +115,9 @@ class _Server:
         self.run_id = run_id
         self.listening = trio.CancelScope()
         self._token = token.encode()
+        self.pace = _Pace(stream, run_id)
+        self.watchers = 0
         self._connections = 0
-        self._watchers = 0
         self._gone = trio.Event()
 
     async def listen(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
@@ -118,17 +125,17 @@ class _Server:
             await trio.serve_listeners(self._accept, [listener], handler_nursery=nursery)
 
     async def watchers_gone(self) -> None:
-        while self._watchers:
+        while self.watchers:
             await self._gone.wait()
 
     def may(self, token: object) -> bool:
         return isinstance(token, str) and compare_digest(token.encode("utf-8", "replace"), self._token)
 
     def watching(self, change: int) -> None:
-        self._watchers += change
+        self.watchers += change
         if change > 0:
             self._gone = trio.Event()
-        elif not self._watchers:
+        elif not self.watchers:
             self._gone.set()
 
     async def _accept(self, connection: trio.SocketStream) -> None:
@@ -150,6 +157,41 @@ class _Server:
             return
         with trio.move_on_after(1):
             await client.refuse(None, f"{MOST_CONNECTIONS} clients are connected already")
+
+
+class _Pace:
+    """When watchers are told something: all at the same moments, and up to the same place, so that what is sent to
+    each is made once.
+    """
+
+    def __init__(self, stream: LogStream, run_id: str) -> None:
+        self._stream = stream
+        self._run_id = run_id
+        self._moment = -math.inf
+        self._end = 0
+        self._made: dict[tuple[int, int], bytes] = {}
+
+    async def tick(self, watchers: int) -> None:
+        """Until the next such moment, which is at once where nothing was told for that long; cancelled, nothing is."""
+        pause = max(BREATH, watchers / MOST_BATCHES)
+        if trio.current_time() < self._moment + pause:
+            await trio.sleep_until(self._moment + pause)
+        if trio.current_time() >= self._moment + pause:
+            self._moment, self._end = trio.current_time(), self._stream.end
+            self._made.clear()
+
+    def end(self) -> int:
+        """The place in the stream's ring up to which watchers are told at this moment."""
+        return self._end
+
+    def lines(self, records: list[Record], place: tuple[int, int] | None) -> bytes:
+        """The records as they are sent; what stands between two places of the ring is made once for everybody."""
+        found = self._made.get(place) if place is not None else None
+        if found is None:
+            found = b"".join(line(record, self._run_id) for record in joined(records))
+            if place is not None:
+                self._made[place] = found
+        return found
 
 
 class _Client:
@@ -221,8 +263,13 @@ class _Client:
         self._server.watching(1)
         try:
             async with self._server.stream.subscribe(from_seq) as reader:
-                while records := await reader.batch():
-                    await self._send_bytes(b"".join(line(record, self._server.run_id) for record in records))
+                pace = self._server.pace
+                while await reader.ready():
+                    await pace.tick(self._server.watchers)
+                    start = reader.position
+                    records = await reader.batch(pace.end)
+                    place = (start, reader.position) if reader.from_ring else None
+                    await self._send_bytes(pace.lines(records, place))
             # The end of the stream is the end of the connection.
             await self._connection.aclose()
         except trio.BrokenResourceError:

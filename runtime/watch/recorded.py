@@ -17,13 +17,14 @@ from runtime.events import (
     CompactionRequested,
     Event,
     LimitsChanged,
+    McpSwitched,
     QuestionAnswered,
     SteerReceived,
 )
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import Limits, changed
 
-from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say
+from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, SwitchServer
 
 
 def events_for(state: RunState, command: Command, run: str, new_id: Callable[[], str]) -> list[Event]:
@@ -64,6 +65,14 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
             return [ActorHeld(actor="" if one is None else one.path, by=command.by)]
         case Continue():
             return _releases(state, command, run)
+        case SwitchServer():
+            if command.server not in state.servers:
+                known = ", ".join(state.servers) or "none"
+                raise UsageError(
+                    f"run {run} has used no MCP server '{command.server}'"
+                    f"{did_you_mean(command.server, state.servers)}; it has used: {known}"
+                )
+            return [McpSwitched(server=command.server, on=command.on, by=command.by)]
         case _:
             return []
 

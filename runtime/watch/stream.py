@@ -270,7 +270,10 @@ class _Backlog:
 
 
 class Reader:
-    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches."""
+    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches.
+
+    `from_ring` says of the last batch that it is what stood in the ring between two positions, the same for everybody.
+    """
 
     def __init__(self, stream: LogStream, from_seq: int | None) -> None:
         self._stream = stream
@@ -278,6 +281,7 @@ class Reader:
         self._seen = stream.live
         self._waiting: list[Record] = []
         self._snapshot = from_seq is None
+        self.from_ring = False
         self._backlog: _Backlog | None
         if from_seq is None:
             self._next = stream.seq + 1
@@ -302,10 +306,21 @@ class Reader:
                 raise StopAsyncIteration
         return self._waiting.pop()
 
-    async def batch(self) -> list[Record]:
+    async def ready(self) -> bool:
+        """Wait until there is something to take; False when the stream has ended. A cancelled call loses nothing."""
+        stream = self._stream
+        while self._backlog is None and self._cursor >= stream.end:
+            if stream.closed:
+                return False
+            await stream.wait()
+        await trio.lowlevel.checkpoint()
+        return True
+
+    async def batch(self, until: Callable[[], int] | None = None) -> list[Record]:
         """What is new, at least one record; an empty list when the stream has ended.
 
-        Raises JournalError. A cancelled call loses nothing.
+        `until` says where in the ring to stop, once what the journal has is told: readers that stop at the same place
+        are given the same. Raises JournalError. A cancelled call loses nothing.
         """
         stream = self._stream
         if self._cursor < stream.end or self._backlog is not None or stream.closed:
@@ -318,7 +333,8 @@ class Reader:
                 self._cursor = stream.end
                 continue
             else:
-                found = self._take()
+                stop = stream.end if until is None else until()
+                found = self._take(stop if stop > self._cursor else stream.end)
                 if not found:
                     if stream.closed:
                         return []
@@ -326,17 +342,21 @@ class Reader:
             if found:
                 return found
 
-    def _take(self) -> list[Record]:
-        found = self._stream.since(self._cursor)
+    def _take(self, until: int) -> list[Record]:
+        stream = self._stream
+        records = stream.since(self._cursor)
+        found, left = records[: until - self._cursor], records[until - self._cursor :]
+        self.from_ring = True
         if found:
-            self._cursor = self._stream.end
-            self._seen = self._stream.live
+            self._cursor = until
+            self._seen = stream.live - sum(not record.event.kept for record in left)
             self._next = found[-1].seq + 1
-            self._stream.let_go()
+            stream.let_go()
         return found
 
     async def _catch_up(self, backlog: _Backlog) -> list[Record]:
         stream = self._stream
+        self.from_ring = False
         if self._next <= backlog.until:
             page = list(await stream.journal.read(self._next, min(PAGE, backlog.until + 1 - self._next)))
             if not page:

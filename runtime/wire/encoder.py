@@ -7,6 +7,7 @@ with the bytes of the step before, which is what providers' prompt caches go by.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import is_
 
 from runtime.messages import Message
@@ -89,7 +90,7 @@ class RequestEncoder:
             or (request.system is not self._system and request.system != self._system)
             or (request.tools is not self._tools and request.tools != self._tools)
         ):
-            self._head = self._writer.head(request)
+            self._head = _shared(self._writer.head(request))
             self._model, self._system, self._tools = request.model, request.system, request.tools
         self._catch_up(request.messages)
         pieces = self._writer.joined(request, self._bytes.copy())
@@ -128,3 +129,9 @@ class RequestEncoder:
             self._left_out -= sum(self._lost[known:])
             del self._bytes[known:], self._lost[known:]
             self._messages = self._messages[:known]
+
+
+@lru_cache(maxsize=16)
+def _shared(head: bytes) -> bytes:
+    """One copy of what the requests of many actors begin with: those of one agent have the same prompt and tools."""
+    return head

@@ -10,10 +10,11 @@ from runtime.events import ContextCompacted, HookFinished
 from runtime.model import ModelRequest
 
 if TYPE_CHECKING:
+    from tests.context.conftest import Model as Lab
     from tests.context.conftest import Small
 
 
-async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, Model: Any, call: Any) -> None:
+async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, Model: type[Lab], call: Any) -> None:
     """The hook's command is told why and of how many messages, once for each compaction, and before it."""
     told = small.folder / "told.jsonl"
     program = small.folder / "note.py"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -41,18 +42,17 @@ class Place:
     def workspace(self) -> Path:
         return self.base / "ws"
 
-    def start(self, *words: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """The command, with its output to be read."""
         env = {"PATH": os.environ["PATH"], "HOME": str(self.base / "home"), "XDG_RUNTIME_DIR": str(self.base / "rt")}
         return subprocess.Popen(
             [*COMMAND, *words, "--state", str(self.state.path)],
             env=env,
             cwd=self.workspace,
-            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            **options,
+            stdin=stdin,
         )
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -65,16 +65,32 @@ class Place:
         (self.workspace / name).write_text(json.dumps(turns))
         return f"scripted/{name}"
 
-    def begin(self, *words: str, **options: Any) -> tuple[str, subprocess.Popen[str]]:
-        """Start a run that goes on; its id is known once it is served."""
+    @contextlib.contextmanager
+    def live(self, *words: str) -> Generator[tuple[str, subprocess.Popen[str]]]:
+        """A run at a terminal, so that it waits for a human, with its id once it is served; the block ends it."""
         before = set(self.ids())
-        process = self.start("run", *words, **options)
-        for _ in range(1000):
+        ours, its = pty.openpty()
+        try:
+            with self.start("run", *words, stdin=its) as process:
+                try:
+                    yield self._begun(before, process), process
+                finally:
+                    process.terminate()
+                    process.communicate(timeout=10)
+        finally:
+            os.close(ours)
+            os.close(its)
+
+    def _begun(self, before: set[str], process: subprocess.Popen[str]) -> str:
+        give_up = time.monotonic() + 20
+        while time.monotonic() < give_up and process.poll() is None:
             for run in set(self.ids()) - before:
-                if self.state.run(run).control.exists() or process.poll() is not None:
-                    return run, process
+                if self.state.run(run).control.exists():
+                    return run
             time.sleep(0.02)
-        raise AssertionError("the run did not begin")
+        raise AssertionError(
+            f"the run did not begin: {process.communicate(timeout=5) if process.poll() else 'no socket'}"
+        )
 
     def ids(self) -> list[str]:
         runs = self.state.runs

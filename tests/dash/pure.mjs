@@ -45,7 +45,7 @@ const TASKS = {
   live: ({ events, now }) => told(events.reduce(fold.fold, fold.emptyView()), now),
   split: ({ pieces }) => {
     const found = [];
-    const feed = api.splitter((name, lines) => found.push([name, lines]));
+    const feed = api.splitter((name, data) => found.push([name, data]));
     pieces.forEach(feed);
     return found;
   },

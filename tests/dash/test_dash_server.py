@@ -21,7 +21,7 @@ class Dash(Protocol):
 
 class Place(Protocol):
     def run(self, *words: str) -> Any: ...
-    def begin(self, *words: str) -> Any: ...
+    def live(self, *words: str) -> Any: ...
     def start(self, *words: str) -> Any: ...
     def script(self, name: str, turns: dict[str, Any]) -> str: ...
 
@@ -93,8 +93,7 @@ def test_a_finished_run_is_given_whole_and_in_order(dash: Dash, place: Place) ->
 def test_a_live_run_is_told_as_it_happens_and_takes_commands(dash: Dash, place: Place) -> None:
     """A live run is told as it happens, deltas included, and takes commands."""
     model = place.script("slow.json", {"coordinator": [{"stall": 60, "text": "never"}]})
-    run, process = place.begin("wait", "--model", model)
-    with process, dash.client() as client:
+    with place.live("wait", "--model", model) as (run, process), dash.client() as client:
         with client.stream("GET", f"/api/runs/{run}/events") as answer:
             found: list[dict[str, Any]] = []
             for name, lines in blocks(answer):
@@ -105,7 +104,7 @@ def test_a_live_run_is_told_as_it_happens_and_takes_commands(dash: Dash, place: 
                     found += lines
                 if found and found[-1]["type"] == "run.finished":
                     break
-    assert process.wait(10) == 130
+        assert process.wait(10) == 130
     kept = [event["seq"] for event in found if "seq" in event]
     assert list(range(1, kept[-1] + 1)) == kept
     assert "cancel.requested" in {event["type"] for event in found}

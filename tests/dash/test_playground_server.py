@@ -301,9 +301,9 @@ def test_two_runs_are_compared_and_spending_is_told(client: httpx.Client, place:
     model = place.script("says.yaml", {"coordinator": [{"text": "Yes.", "usage": {"input": 40, "output": 2}}]})
     before = set(place.ids())
     for _ in range(2):
-        place.run("run", "coordinator", "Say", "--model", model)
-    one, two = set(place.ids()) - before
-    found = client.get(f"/api/compare/{one}/{two}").json()
+        assert 0 == place.run("run", "coordinator", "Say", "--model", model).returncode
+    one, other = set(place.ids()) - before
+    found = client.get(f"/api/compare/{one}/{other}").json()
     assert (True, ["Yes.", "Yes."]) == (found["answers"]["same"], [run["answer"] for run in found["runs"]])
     spent = client.get("/api/usage?offset=120").json()
     (row,) = [row for row in spent["rows"] if row["agent"] == "coordinator"]

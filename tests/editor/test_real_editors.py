@@ -106,12 +106,13 @@ def test_the_sdks_client_cancels(place: Path) -> None:
 
 
 def acpx() -> tuple[str, str]:
-    """The path of acpx and the folder of the Node it runs on; ELENCO_NPM names a folder with node_modules."""
-    base = os.environ.get("ELENCO_NPM", "")
+    """The path of acpx and the folder of the Node it runs on; in `.npm` of the checkout, or where ELENCO_NPM says."""
+    base = os.environ.get("ELENCO_NPM") or str(Path(__file__).parent.parent.parent / ".npm")
+    base = base if Path(base).is_dir() else ""
     program = shutil.which("acpx", path=f"{base}/node_modules/.bin" if base else None)
     node = shutil.which("node", path=f"{base}/node_modules/node/bin" if base else None) or shutil.which("node")
     if program is None or node is None:
-        pytest.skip("acpx is not there: npm i node@22 acpx, and set ELENCO_NPM to that folder")
+        pytest.skip("acpx is not there: .ci/npm installs it")
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip().lstrip("v")
     if tuple(int(part) for part in version.split(".")[:2]) < LEAST_NODE:
         pytest.skip(f"acpx needs Node 22.13 or later, and this is {version}")

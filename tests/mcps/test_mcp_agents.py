@@ -18,14 +18,17 @@ import trio
 
 from runtime.app import LiveRun, Resumption, open_run
 from runtime.definitions import Definition, Permissions
+from runtime.errors import UsageError
 from runtime.events import (
     BudgetSettled,
     McpConnected,
     McpLost,
+    McpSwitched,
     PermissionDecided,
     PrefixChanged,
     QuestionAsked,
     ToolFinished,
+    ToolStarted,
 )
 from runtime.journal import MemoryJournal
 from runtime.journal.replay import replay
@@ -35,6 +38,8 @@ from runtime.outline import RunOptions
 from runtime.providers.script import read_script
 from runtime.providers.scripted import ScriptedProvider
 from runtime.simulate.stage import staged
+from runtime.steering import Steering
+from runtime.watch.commands import Continue, Hold, SwitchServer
 
 Way = Callable[..., Entry]
 FULL = bool(os.environ.get("ELENCO_FULL"))
@@ -177,6 +182,73 @@ async def test_changed_tools_come_with_the_next_turn(tmp_path: Path, wayward: Wa
     assert "the tools of way have changed" == changed.why
     assert "way_fresh" in [tool["name"] for tool in changed.tools]
     assert "no tool fresh" == play.results[-1]
+
+
+async def test_a_server_is_taken_out_of_a_run_and_brought_back(tmp_path: Path, wayward: Way, until: Any) -> None:
+    """A person takes a server out of a live run and brings it back: its tools go and come, and all is on record."""
+    play = Play(
+        tmp_path,
+        {"way": wayward(), "spare": wayward(name="spare", disabled=True)},
+        """
+        lead:
+          - calls: [{name: way_echo}]
+          - calls: [{name: way_sleep, arguments: {seconds: 20}}]
+          - stall: 0.5
+            calls: [{name: way_echo}]
+          - calls: [{name: way_echo}, {name: spare_echo}]
+          - text: done
+        """,
+        allow=("mcp(*/*)",),
+    )
+    with trio.fail_after(30):
+        async with play.opened() as live:
+            steering = Steering(live)
+            await until(lambda: len(play.of(ToolStarted)) == 2)
+            with pytest.raises(UsageError, match="names the MCP server 'wya'; did you mean 'way'"):
+                await steering.run(SwitchServer(server="wya", on=False))
+            with pytest.raises(UsageError, match="way is enabled already"):
+                await steering.run(SwitchServer(server="way", on=True))
+            await steering.run(SwitchServer(server="way", on=False, by="ada"))
+            await until(lambda: len(play.results) == 2)
+            await until(lambda: len(play.of(PrefixChanged)) == 1)
+            assert set() == {tool["name"] for tool in play.of(PrefixChanged)[0].tools}
+            await steering.run(Hold())
+            for server in ("way", "spare"):
+                await steering.run(SwitchServer(server=server, on=True))
+            await until(lambda: len(play.of(McpConnected)) == 3)
+            await steering.run(Continue())
+            await live.report()
+    assert "was lost during the call: it was disabled" in play.results[1]
+    assert ["there is no tool 'way_echo'. Your tools: none", "{}", "{}"] == play.results[2:]
+    assert [("way", False, "ada"), ("way", True, "you"), ("spare", True, "you")] == [
+        (each.server, each.on, each.by) for each in play.of(McpSwitched)
+    ]
+    assert ["way", "way", "spare"] == sorted((each.server for each in play.of(McpConnected)), reverse=True)
+
+
+async def test_a_server_stays_out_of_a_resumed_run(tmp_path: Path, wayward: Way, until: Any) -> None:
+    """A server that was taken out of a run stays out when the run is resumed."""
+    script = """
+        lead:
+          - calls: [{name: way_echo}]
+          - stall: 600
+            calls: [{name: way_echo}]
+          - text: done
+        """
+    play = Play(tmp_path, {"way": wayward()}, script)
+    with trio.fail_after(30):
+        async with play.opened() as live:
+            await until(lambda: bool(play.results))
+            await Steering(live).run(SwitchServer(server="way", on=False))
+            live.run.suspend()
+    play.journal = play.journal.crash(0)
+    play.script = script.replace("600", "0")
+    state = replay(play.journal.records)
+    with trio.fail_after(30):
+        async with play.opened(Resumption(state, Limits.from_json(state.limits))) as live:
+            await live.report()
+    assert "there is no tool 'way_echo'" in play.results[-1]
+    assert 1 == len(play.of(McpConnected))
 
 
 async def test_a_child_s_server_is_started_when_the_child_is_hired(tmp_path: Path, wayward: Way) -> None:

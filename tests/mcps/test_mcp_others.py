@@ -1,8 +1,6 @@
 """What others wrote: servers from npm, and the public conformance runner with Elenco as the client it spawns.
 
-They are looked for in `node_modules` of the checkout, or in the folder ELENCO_NODE names:
-npm i node@22 @modelcontextprotocol/conformance @modelcontextprotocol/server-everything
-@modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory
+They are looked for in `.npm` of the checkout, where `.ci/npm` puts them, or in the folder ELENCO_NODE names.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -25,7 +24,7 @@ from runtime.events import McpLost
 from runtime.mcps.entry import Entry
 from runtime.mcps.sign_in import Kept, forget
 
-MODULES = Path(os.environ.get("ELENCO_NODE") or Path(__file__).parent.parent.parent) / "node_modules"
+MODULES = Path(os.environ.get("ELENCO_NODE") or Path(__file__).parent.parent.parent / ".npm") / "node_modules"
 OURS = MODULES / "node" / "bin" / "node"
 NODE = str(OURS) if OURS.exists() else shutil.which("node")
 FULL = bool(os.environ.get("ELENCO_FULL"))
@@ -39,7 +38,7 @@ def script(package: str) -> str:
     """The program of a package. Skips where it is not there."""
     folder = MODULES / "@modelcontextprotocol" / package
     if NODE is None or not folder.exists():
-        pytest.skip(f"@modelcontextprotocol/{package} or Node is missing: npm i (see the head of this file)")
+        pytest.skip(f"@modelcontextprotocol/{package} or Node is missing: .ci/npm installs them")
     binary: Any = json.loads((folder / "package.json").read_text())["bin"]
     return str(folder / (binary if isinstance(binary, str) else next(iter(binary.values()))))
 
@@ -116,19 +115,29 @@ NEWER = [
     "auth/metadata-issuer-mismatch",
 ]
 SHORT = {"tools_call", "elicitation-sep1034-client-defaults", "auth/scope-step-up"}
+SHORT_OF_THE_NEWER = {"tools_call", "request-metadata"}
 OF_THE_OLDER = {"initialize", "elicitation-sep1034-client-defaults", "sse-retry"}
 CASES = [
     *(("2025-11-25", name) for name in OLDER if FULL or name in SHORT),
-    *(("2026-07-28", name) for name in [*OLDER, *NEWER] if FULL and name not in OF_THE_OLDER),
+    *(
+        ("2026-07-28", name)
+        for name in [*OLDER, *NEWER]
+        if (FULL and name not in OF_THE_OLDER) or name in SHORT_OF_THE_NEWER
+    ),
 ]
+
+
+@cache
+def scenarios_of(runner: str) -> list[str]:
+    words = [str(NODE), runner, "list"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout.splitlines()
 
 
 @pytest.mark.parametrize(("version", "scenario"), CASES)
 def test_the_conformance_runner_is_content(tmp_path: Path, version: str, scenario: str) -> None:
     """A scenario of the public conformance runner passes with Elenco as the client it spawns."""
     runner = script("conformance")
-    listed = subprocess.run([str(NODE), runner, "list"], capture_output=True, text=True, timeout=60, check=False).stdout
-    line = next((line for line in listed.splitlines() if line.strip().startswith(f"- {scenario} ")), "")
+    line = next((line for line in scenarios_of(runner) if line.strip().startswith(f"- {scenario} ")), "")
     if version not in line:
         pytest.skip(f"this release of the runner has no {scenario} for {version}")
     elenco = Path(sys.executable).with_name("elenco")

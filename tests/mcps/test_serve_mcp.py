@@ -192,6 +192,8 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Run:
         (("mcp", "call", "way", "echo", "[]"), "the arguments must be one JSON object"),
         (("mcp", "test", "wya"), "no MCP server is called 'wya'; did you mean 'way'?"),
         (("mcp", "call", "way", "ehco"), "way has no tool 'ehco'; did you mean 'echo'?"),
+        (("mcp", "disable", "way"), "write elenco mcp disable NAME --run RUN; for a new run: elenco run --no-mcp way"),
+        (("mcp", "enable", "way", "--run", "none"), "no run 'none'"),
         (("mcp", "--workspace", "nowhere"), "the workspace nowhere is no folder"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import trio
 from hypothesis import given, settings
@@ -179,6 +181,7 @@ ACTIONS = st.lists(
         st.tuples(st.just("deltas"), st.integers(1, 5)),
         st.tuples(st.just("finish"), st.integers(0, 1)),
         st.tuples(st.just("read"), st.integers(0, 2)),
+        st.tuples(st.just("read on"), st.integers(0, 8)),
         st.tuples(st.just("drain"), st.integers(0, 2)),
     ),
     max_size=60,
@@ -214,6 +217,11 @@ def test_kept_events_come_once_and_in_order_whatever_happens(actions: list[tuple
                         case "read":
                             with trio.move_on_after(0.001):
                                 got[number] += await readers[number].batch()
+                        case "read on":  # up to a place of its own, as all watchers of one moment are told the same
+                            reader, stop = readers[number % 3], stream.base + number
+                            with trio.move_on_after(0.001):
+                                if await reader.ready():
+                                    got[number % 3] += await reader.batch(partial(min, stop, stream.end))
                         case _:
                             got[number] += await drain(readers[number])
                 journal.flush()

@@ -81,17 +81,21 @@ export function follow(run, on) {
   let wake = () => {};
   let hiding = 0;
 
-  const take = (name, lines) => {
-    const found = lines.map((line) => JSON.parse(line));
-    if (name === "reached") return on.reached(found[0]);
-    if (name === "broken") throw new Refused(409, found[0].error);
-    const fresh = found.filter((event) => {
-      if (event.seq === undefined) return true;
-      if (event.seq < next) return false;
-      next = event.seq + 1;
-      return true;
-    });
+  let fresh = [];
+  const hand = () => {
     if (fresh.length) on.events(fresh);
+    fresh = [];
+  };
+  const take = (name, line) => {
+    const found = JSON.parse(line);
+    if (name === "broken") throw new Refused(409, found.error);
+    if (name === "reached") {
+      hand();
+      on.reached(found);
+    } else if (found.seq === undefined || found.seq >= next) {
+      if (found.seq !== undefined) next = found.seq + 1;
+      fresh.push(found);
+    }
   };
 
   const once = async () => {
@@ -105,6 +109,7 @@ export function follow(run, on) {
       const { done, value } = await reader.read();
       if (done) return;
       feed(decoder.decode(value, { stream: true }));
+      hand();
     }
   };
 

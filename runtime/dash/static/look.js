@@ -28,7 +28,7 @@ export function waitsFor(view, actor) {
     else if (child && child.status === "running") found.push({ kind: "child", text: short(child.path), since: child.startedAt });
     else if (call.state === "running") found.push({ kind: "tool", text: call.name, since: call.startedAt });
   }
-  if (held(view, actor)) found.push({ kind: "hold", text: "until it may go on", since: view.holds.get(actor.path) ?? view.holds.get("") });
+  if (held(view, actor)) found.push({ kind: "hold", text: "leave to go on", since: view.holds.get(actor.path) ?? view.holds.get("") });
   return found;
 }
 
@@ -123,6 +123,8 @@ export function openAsks(view) {
   return [...view.asked.values()].filter((each) => each.open);
 }
 
+const SHOWN = 12;
+
 /** The calls an alert is about, oldest first: the one it names, and the like of it (the tools of its pattern) before. */
 export function evidence(view, alert) {
   const before = view.items.filter((item) => item.kind === "call" && item.actor === alert.actor && item.seq <= alert.seq);
@@ -131,7 +133,7 @@ export function evidence(view, alert) {
   const same = (call) => call.name === named.call.name && JSON.stringify(call.arguments) === JSON.stringify(named.call.arguments);
   const tools = new Set(alert.about.map((text) => text.split(" ", 1)[0]));
   const found = before.filter((item) => (alert.about.length > 1 ? tools.has(item.call.name) : same(item.call)));
-  return found.slice(-Math.max(alert.times, alert.about.length, 1));
+  return found.slice(-SHOWN);
 }
 
 /** One line for what an event says, for the list of events. */

@@ -1,6 +1,6 @@
 // Server-sent events cut out of the pieces in which their text arrives; pure.
 
-/** Cut server-sent events out of pieces of text; `emit(name, lines)` gets one whole event each. */
+/** Cut server-sent events out of pieces of text; `emit(name, data)` gets one whole event each. */
 export function splitter(emit) {
   let rest = "";
   return (text) => {
@@ -8,12 +8,12 @@ export function splitter(emit) {
     rest = blocks.pop();
     for (const block of blocks) {
       let name = "message";
-      const lines = [];
+      let data = null;
       for (const line of block.split("\n")) {
-        if (line.startsWith("data: ")) lines.push(line.slice(6));
+        if (line.startsWith("data: ")) data = data === null ? line.slice(6) : `${data}\n${line.slice(6)}`;
         else if (line.startsWith("event: ")) name = line.slice(7);
       }
-      if (lines.length) emit(name, lines);
+      if (data !== null) emit(name, data);
     }
   };
 }

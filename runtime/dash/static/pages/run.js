@@ -21,7 +21,7 @@ import { Timeline } from "../parts/timeline.js";
 import { Tree } from "../parts/tree.js";
 
 const TABS = ["Conversation", "Timeline", "Messages", "Alerts", "Events"];
-const ENDED = ["completed", "stopped", "failed", "cancelled"];
+const RESUMABLE = ["waiting", "interrupted", "stopped"];
 
 export default function RunPage({ rest: id }) {
   const { run, lookAt } = useRun(id);
@@ -31,7 +31,7 @@ export default function RunPage({ rest: id }) {
   const [everybody, setEverybody] = useState(false);
   const [reveal, setReveal] = useState(0);
   const [said, setSaid] = useState({ text: "", bad: false });
-  const state = phase(run.past ?? run.now, run.owned || Boolean(run.past));
+  const state = run.reached ? phase(view, run.owned || Boolean(run.past)) : "reading";
   const actor = view.actors.get(chosen) ?? view.actors.get(view.root);
 
   useEffect(() => {
@@ -99,7 +99,7 @@ function Head({ id, view, state, run, send, say }) {
     send({ op: "cancel" });
   };
   const save = (format, ending) => download(`/api/runs/${encodeURIComponent(id)}/export?format=${format}`, `${id}.${ending}`).catch((error) => say({ text: error.message, bad: true }));
-  const held = view.holds.has("");
+  const held = view.holds.has("") || view.holds.has(view.root);
   return html`<div class="head">
     <h1><span class=${`state ${state}`}>${state}${view.report?.reason ? `: ${view.report.reason}` : ""}</span> ${id} <small>${oneLine(view.started?.task, 160)}</small></h1>
     <div class="facts">
@@ -112,8 +112,7 @@ function Head({ id, view, state, run, send, say }) {
       ${send && run.owned && (held ? html`<button onClick=${() => send({ op: "continue" })}>Continue run</button>` : html`<button onClick=${() => send({ op: "hold" })}>Hold run</button>`)}
       ${send && (sure ? html`<button class="bad" onClick=${cancel}>Yes, cancel the run</button><button onClick=${() => setSure(false)}>No</button>`
         : html`<button class="bad" onClick=${() => setSure(true)}>Cancel run</button>`)}
-      ${!run.owned && !ENDED.includes(state) && html`<code>elenco resume ${id}</code>`}
-      ${state === "stopped" && html`<code>elenco resume ${id}</code>`}
+      ${!run.owned && RESUMABLE.includes(state) && html`<code>elenco resume ${id}</code>`}
       <button onClick=${() => save("jsonl", "jsonl")} title="every event; elenco import takes it in">Export events</button>
       <button onClick=${() => save("md", "md")} title="a page to read">Export page</button>
     </div>
