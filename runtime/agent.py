@@ -15,7 +15,6 @@ from .background import Background
 from .compactor import Compactor
 from .context.joined import continuations, joined_text
 from .context.sections import announce
-from .context.squeeze import squeezed
 from .continuation import Continuation
 from .conversation import CallModel, Finish, RunTools
 from .definitions import Definition
@@ -52,7 +51,7 @@ from .stop import Stop
 from .tools import ToolBox
 from .tools.jobs import Jobs
 from .tools.memory import Memory
-from .turn import BYTES_PER_TOKEN, call_model
+from .turn import call_model
 from .words import CONTINUE, EMPTY, STALE_SKILL, last_turn
 from .workbench import run_hooks
 
@@ -61,6 +60,16 @@ MOST_CONTINUATIONS = 5
 
 class Agent(Actor[Assignment, Report]):
     """The actor. Its state belongs to its own task; control (steer, cancel) only sets what the loop reads."""
+
+    # So many attributes in a dict would take five times the memory.
+    __slots__ = tuple(  # a page otherwise
+        """
+        _scope activity alerts answers background compactor cut_text definition earlier family history hooks
+        jobs left_out limits memory model next_model number parent path permits remarks report result_cap
+        room run settings skills specs stale_skills standing system toolbox tools_version trail turn user_hooks
+        work
+        """.split()  # noqa: SIM905
+    )
 
     def __init__(
         self,
@@ -290,7 +299,6 @@ class Agent(Actor[Assignment, Report]):
             return self._report("stopped", None, stop.reason, stop.detail)
         with self.run.deadlines.hard(self.path):
             await self.compactor.before_last_turn()
-            self._make_room()
             try:
                 reply = await call_model(self, "wrap_up")
             except ProviderError as error:
@@ -299,17 +307,6 @@ class Agent(Actor[Assignment, Report]):
                 if isinstance(reply, AssistantMessage):
                     self._add(reply)
         return self._report("stopped", None, stop.reason, stop.detail)
-
-    def _make_room(self) -> None:
-        """Shorten what came since the last reply where the last turn would not fit with all of it."""
-        ask = self.ask(self.request("wrap_up", 0), "wrap_up")
-        room = self.run.gate.ledger.wrap_up_room(self.path, ask.price, ask.output_cap)
-        excess = ask.input_tokens - room if room >= 0 else 0
-        if (most := self.compactor.room_for_last_turn()) is not None:
-            excess = max(excess, self.compactor.used() - most)
-        if excess > 0:
-            self.history.squeeze(squeezed(self.history.conversation.messages, excess * BYTES_PER_TOKEN))
-            self.alerts.tell("compaction")
 
     async def _while_held(self) -> None:
         holds = self.run.holds
@@ -333,13 +330,13 @@ class Agent(Actor[Assignment, Report]):
 
     def request(self, purpose: Purpose, attempt: int) -> ModelRequest:
         """The next request over the history as it stands."""
-        return ModelRequest(
+        request = ModelRequest(
             model=self.model.name,
             system=self.system,
             messages=self.history.conversation.messages,
             tools=self.specs,
             tool_choice="none" if purpose == "wrap_up" else "auto",
-            max_output_tokens=self.compactor.output_cap(self.model.output_cap(self.definition.max_output_tokens)),
+            max_output_tokens=self.model.output_cap(self.definition.max_output_tokens),
             settings=self.settings,
             output_schema=self.answers.sent_form if purpose in ("turn", "wrap_up") else None,
             agent=self.definition.name,
@@ -347,6 +344,7 @@ class Agent(Actor[Assignment, Report]):
             turn=self.turn,
             attempt=attempt,
         )
+        return self.compactor.fitted(request)
 
     def ask(self, request: ModelRequest, purpose: Purpose) -> Ask:
         """The worst case of a request, for the ledger."""
@@ -461,9 +459,10 @@ class Agent(Actor[Assignment, Report]):
             spent = run.gate.ledger.spent(self.path)
             report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
             report = self.report = self.trail.added_to(report)
-            run.append(ActorFinished(actor=self.path, report=report_to_json(report)))
+            finished = ActorFinished(actor=self.path, report=report_to_json(report))
+            run.append(finished)
             if self.parent is not None:
-                self.parent.trail.received(report)
+                self.parent.trail.received(finished.report)
         finally:
             del run.live[self.path]
             run.holds.forget(self.path)

@@ -163,7 +163,8 @@ def _summary_model(seen: Outline, models: Models) -> str | None:
         try:
             models.resolve(name)
         except UsageError as error:
-            raise UsageError(f"{config.path}: context.summary_model: {error}") from None
+            said = str(error).replace(" in --model", "")
+            raise UsageError(f"{config.path}: context.summary_model: {said}") from None
     return name
 
 

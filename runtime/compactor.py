@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import attrs
+
 from .context.compaction import (
     Step,
     cut_before,
@@ -15,6 +17,7 @@ from .context.compaction import (
     unmeasured,
     without_old_reasoning,
 )
+from .context.squeeze import squeezed
 from .context.summary import (
     PROMPT,
     Split,
@@ -39,7 +42,7 @@ from .messages import Message, ToolResult, size_of
 from .model import ModelRequest, ProviderError
 from .skills.active import REOFFER_CHARS
 from .stop import Stop
-from .turn import Aside, call_model
+from .turn import BYTES_PER_TOKEN, Aside, call_model
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 
 NOTE_OVERHEAD = 900
 """Bytes of a summary's frame: what it is, where the full record is."""
+MOST_SQUEEZES = 3
+"""How often what came since the last reply is cut for a last turn: some texts have more tokens than others."""
 READER = "read_result"
 SUMMARISED = "summarised"
 
@@ -87,9 +92,13 @@ class Compactor:
         me = self._me
         return me.history.gauge.likely(me.model.provider.count(me.request("turn", 0)))
 
-    def output_cap(self, wanted: int) -> int:
-        """Tokens to ask for at most, so that the reply fits behind the history."""
-        return wanted if self.window is None else self.window.output_cap(wanted, self._me.history.gauge.likely())
+    def fitted(self, request: ModelRequest) -> ModelRequest:
+        """The request with an output cap that leaves its reply room behind the history."""
+        if self.window is None:
+            return request
+        used = self._me.history.gauge.likely(self._me.model.provider.count(request))
+        cap = self.window.output_cap(request.max_output_tokens, used)
+        return request if cap == request.max_output_tokens else attrs.evolve(request, max_output_tokens=cap)
 
     def result_cap(self, most: int) -> int:
         """Tokens that the results of one round may add."""
@@ -120,28 +129,53 @@ class Compactor:
         return None if window.holds(used) or unknown else self._stop(used)
 
     async def before_last_turn(self) -> None:
-        """Make room for one more reply with what costs nothing."""
+        """Make room for one more reply with what costs nothing, as far as window and budget ask for it.
+
+        A cancelled call leaves the history as it was, or smaller and on record.
+        """
         if self.window is not None and not self.window.holds(used := self.used()):
             await self._compact(used, self.window.target, "the last turn", asks=False)
+        for _ in range(MOST_SQUEEZES):
+            if (excess := self._excess_of_last_turn()) <= 0:
+                return
+            history = self._me.history
+            before = history.bytes
+            history.squeeze(squeezed(history.conversation.messages, excess))
+            self._me.alerts.tell("compaction")
+            if history.bytes == before:
+                return
 
-    def room_for_last_turn(self) -> int | None:
-        """Input tokens that a last turn may have, None where nothing bounds them."""
-        return None if self.window is None else max(0, self.window.size - MIN_OUTPUT)
+    def _excess_of_last_turn(self) -> int:
+        """By how many bytes the last turn's request is too long for the budget, or the window."""
+        me = self._me
+        request = me.request("wrap_up", 0)
+        ask = me.ask(request, "wrap_up")
+        room = me.run.gate.ledger.wrap_up_room(me.path, ask.price, ask.output_cap)
+        excess = ask.input_tokens - room if room >= 0 else 0
+        if self.window is not None:
+            excess = max(excess, self.used() - max(0, self.window.size - MIN_OUTPUT))
+        counted = me.model.provider.count(request)
+        rate = BYTES_PER_TOKEN if counted is None else max(BYTES_PER_TOKEN, -(-me.history.bytes // max(1, counted)))
+        return excess * rate
 
     async def refused(self, error: ProviderError) -> bool:
-        """A provider said that the prompt is too long: whether a smaller one can be sent now.
+        """A provider said that the request is too long: whether a smaller one can be sent now.
 
-        Where its window was not known, it is now: as the server says, else what it has just refused.
+        Its window is then at most what it says, else less than what it has just refused. A cancelled call leaves the
+        history as it was, or compacted and on record.
         """
-        used = self.used()
+        me, before = self._me, self.window
+        used, cap = self.used(), me.request("turn", 0).max_output_tokens
         said = window_in(error.message)
-        before = self.window
-        learned = min(said or used, before.size if before is not None else said or used)
-        if learned < 1:
-            return False
-        self.window = Window(learned)
-        target = min(self.window.target, used // 2)
-        return await self._compact(used, target, "the provider refused the prompt as too long")
+        learned = said if said is not None and said < used + cap else (used + cap) * 3 // 4
+        if before is not None:
+            learned = min(learned, before.size)
+        window = self.window = Window(max(learned, MIN_OUTPUT))
+        # A refusal inside a window that was known means that the prompt has more tokens than anybody thought.
+        if window.is_full(used) or (before is not None and window.size >= before.size):
+            target = min(window.target, used // 2)
+            return await self._compact(used, target, "the provider refused the prompt as too long")
+        return me.request("turn", 0).max_output_tokens < cap
 
     async def by_hand(self, by: str) -> str:
         """Compact because a person asked for it; what came of it, in words. A cancelled call leaves it asked for."""
@@ -187,7 +221,7 @@ class Compactor:
         messages = unmeasured(messages)
         if size(before) - size(messages) < least_bytes:
             return False
-        await me.user_hooks.compacting(why)
+        await me.user_hooks.compacting(why, by)
         names = {handle: await self._keep(handle, text) for handle, text in kept.items()}
         self.number += 1
         me.history.compact(

@@ -55,6 +55,8 @@ PURE = [
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
     "runtime/journal/replay.py",
+    "runtime/telemetry/spans.py",
+    "runtime/telemetry/metrics.py",
     "runtime/journal/overview.py",
     "runtime/journal/budgets.py",
     *(f"runtime/watch/{name}.py" for name in ("commands", "lines", "recorded", "joining")),

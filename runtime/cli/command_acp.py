@@ -29,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         deny=tuple(arguments.deny),
         yes=arguments.yes,
         mode=arguments.mode,
+        sandbox=arguments.sandbox,
     )
     import trio
 

@@ -73,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from .live import Shown, start
 
-    ready, shown = plan(options, seen=seen), Shown.of(arguments, announced=True)
+    shown = Shown.of(arguments, announced=True)
+    ready = plan(options, seen=seen)
     if not arguments.detach:
         return start(ready, arguments.state, shown, earlier)
     from .detached import detach

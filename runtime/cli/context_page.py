@@ -8,6 +8,7 @@ from runtime.context.filling import Filling, filling
 from runtime.context.window import START
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import count_text
+from runtime.messages import Usage
 
 from .faults import count_of
 from .visible import one_line
@@ -28,6 +29,13 @@ def filling_of(actor: ActorState) -> Filling:
     return filling(actor.prompt, actor.tools, actor.history, window=actor.window, measured=actor.measured)
 
 
+def cached_share(usage: Usage) -> int | None:
+    """Percent of the input tokens that came from the provider's cache, None where no provider has counted."""
+    if not usage.input or (usage.estimated and not usage.cached_input):
+        return None
+    return round(100 * usage.cached_input / usage.input)
+
+
 def _actor(actor: ActorState) -> Iterator[str]:
     found = filling_of(actor)
     mark = "" if found.counted else "~"
@@ -43,9 +51,8 @@ def _actor(actor: ActorState) -> Iterator[str]:
         yield f"  compacts at {START} %: {count_text(left)} tokens from here"
     if actor.compactions:
         yield f"  compacted {count_of(actor.compactions, 'time')}, {actor.summaries} with a summary"
-    if total := actor.usage.input:
-        cached = round(100 * actor.usage.cached_input / total)
-        yield f"  read from the provider's cache: {cached} % of {count_text(total)} input tokens"
+    if (cached := cached_share(actor.usage)) is not None:
+        yield f"  read from the provider's cache: {cached} % of {count_text(actor.usage.input)} input tokens"
     for share in found.shares:
         part = share.tokens / max(1, found.used)
         bar = "█" * round(BAR * part) or "·"

@@ -29,6 +29,7 @@ from runtime.known import OFFLINE
 from runtime.record import report_to_json
 from runtime.report import Report
 from runtime.steering import Steering
+from runtime.telemetry.target import Target, asked_for
 from runtime.watch.control import serve
 
 from . import closing
@@ -39,6 +40,7 @@ from .follow import json_lines, progress
 from .prompts import answer_questions
 from .screen import Screen, leave, screen_for_stderr
 from .streams import silence_stdout, stdout_is_absent
+from .version import VERSION
 from .visible import visible
 from .watcher import Watcher
 
@@ -53,6 +55,7 @@ class Shown:
     """What of a run is shown where; `announced`: which model answers was said already.
 
     `began` is told of a detached run, once it is on record and can be steered. `asks`: questions are put here as well.
+    `otel` is where telemetry goes.
     """
 
     json: bool = False
@@ -61,11 +64,13 @@ class Shown:
     announced: bool = False
     began: Began | None = None
     asks: bool = True
+    otel: Target | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, announced: bool = False) -> Shown:
         output = Path(arguments.output) if arguments.output else None
-        return cls(arguments.json, arguments.quiet, output, announced)
+        otel = asked_for(getattr(arguments, "otel", False), VERSION)
+        return cls(arguments.json, arguments.quiet, output, announced, otel=otel)
 
     @property
     def silent(self) -> bool:
@@ -160,6 +165,11 @@ async def _viewed(
                 await nursery.start(_on_signals, live)
                 if shown.json:
                     await viewers.start(json_lines, live)
+                if shown.otel is not None:
+                    first = resumption.state.seq + 1 if resumption is not None else 1
+                    from .telemetry import telemetry
+
+                    await viewers.start(telemetry, live, shown.otel, screen, first)
                 if watcher.detail != "none":
                     await viewers.start(progress, live, watcher, screen)
                 if watcher.asks:

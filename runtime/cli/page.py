@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from runtime.handover.brief import listed
 from runtime.handover.sources import source_from_json
 from runtime.journal.state import ActorState, RunState
+from runtime.limits.limits import count_text
 from runtime.messages import AssistantMessage, JsonObject, Message, ToolResults, UserMessage
 
+from .context_page import cached_share
 from .tree import MARKS, call_text, facts, short
 from .visible import one_line, visible
 
@@ -27,6 +29,8 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.started_at))
     yield f"{_status(state, report)}   agent {started.agent}   model {one_line(started.model, 80)}   started {at}"
     yield f"workspace {visible(started.workspace)}"
+    if (cached := cached_share(state.usage)) is not None:
+        yield f"{cached} % of {count_text(state.usage.input)} input tokens came from the provider's cache"
     if report and report.get("detail"):
         yield visible(str(report["detail"]))
     for actor in state.actors.values():

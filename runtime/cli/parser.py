@@ -133,6 +133,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave it to work on its own, print its id: closing the terminal ends nothing",
     )
+    _otel(parser)
     _run_flags(parser)
 
 
@@ -158,6 +159,7 @@ def _resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--output", metavar="FILE")
+    _otel(parser)
 
 
 def _fork(parser: argparse.ArgumentParser) -> None:
@@ -188,6 +190,11 @@ def _tail(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
     parser.add_argument("--json", action="store_true", help="the events as JSON lines")
     parser.add_argument("--from", dest="from_seq", metavar="SEQ", type=int, default=0)
+    _otel(parser, "print nothing: send spans and metrics of the run to a collector")
+
+
+def _otel(parser: argparse.ArgumentParser, words: str = "send spans and metrics to a collector") -> None:
+    parser.add_argument("--otel", action="store_true", help=f"{words} (OTEL_EXPORTER_OTLP_ENDPOINT)")
 
 
 def _of_actor(parser: argparse.ArgumentParser) -> None:
@@ -220,6 +227,7 @@ def _approve(parser: argparse.ArgumentParser) -> None:
         default="once",
         help="also the same calls later (default: once)",
     )
+    parser.add_argument("--arguments", metavar="JSON", help="allow the call with these arguments instead of its own")
 
 
 def _answer(parser: argparse.ArgumentParser) -> None:
@@ -314,6 +322,7 @@ def _acp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wire", choices=WIRES)
     limit_flags(parser.add_argument_group("limits of each prompt"))
     _rules(parser.add_argument_group("permissions"))
+    parser.add_argument("--sandbox", choices=SANDBOXES, help="what commands may write; unsandboxed: in its terminal")
     parser.add_argument("--record", metavar="DIR", help="keep the raw exchanges with model servers, keys taken out")
 
 
@@ -401,7 +410,11 @@ COMMANDS: dict[str, Spec] = {
         "elenco show k7f2 --format md\nelenco show k7f2 --context",
     ),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
-    "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
+    "approve": (
+        _approve,
+        "Allow a call that waits for you.",
+        'elenco approve m3qa a1 && elenco resume m3qa\nelenco approve m3qa a1 --arguments "$(cat edited.json)"',
+    ),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
     "answer": (_answer, "Answer a question that an agent has put to you.", 'elenco answer m3qa q1 "in docs/"'),
     "say": (

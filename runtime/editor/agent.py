@@ -29,7 +29,7 @@ from runtime.steering import Steering
 from runtime.tools import Tool
 from runtime.watch.control import serve
 
-from . import shapes
+from . import shapes, terminal
 from .files import files_of, offered
 from .rpc import INTERNAL, INVALID_REQUEST, Peer, RpcError
 from .sessions import Kept, find, keep, new_session
@@ -62,7 +62,7 @@ class EditorAgent:
         self._state = state
         self._folder = state.path / "sessions"
         self._sessions: dict[str, Session] = {}
-        self._reads = self._writes = False
+        self._reads = self._writes = self._has_terminals = False
         self._peer = Peer(
             send,
             receive,
@@ -88,6 +88,7 @@ class EditorAgent:
         if not isinstance(wanted, int) or isinstance(wanted, bool):
             raise UsageError("protocolVersion is a whole number")
         self._reads, self._writes = offered(params.get("clientCapabilities"))
+        self._has_terminals = terminal.offered(params.get("clientCapabilities"))
         return {
             "protocolVersion": shapes.VERSION,
             "agentCapabilities": {
@@ -286,7 +287,22 @@ class EditorAgent:
         async def write(path: str, content: str) -> bool:
             return await self._patiently(session, "fs/write_text_file", {"path": path, "content": content}) is not None
 
-        return files_of(read if self._reads else None, write if self._writes else None)
+        files = files_of(read if self._reads else None, write if self._writes else None)
+        return [*files, *([terminal.shell_in(self._terminals(session))] if self._has_terminals else [])]
+
+    def _terminals(self, session: Session) -> terminal.Terminals:
+        async def ask(method: str, params: JsonObject) -> Any:
+            try:
+                named = {"sessionId": session.kept.id, **params}
+                return await self._peer.request(f"terminal/{method}", named) or {}
+            except RpcError:
+                return None
+
+        async def show(call_id: str, id: str) -> None:
+            run = session.live.id if session.live is not None else ""
+            await self._update(session, terminal.content_of(f"{run}/{call_id}", id))
+
+        return terminal.Terminals(ask, show)
 
     async def _patiently(self, session: Session, method: str, params: JsonObject) -> Any:
         """An answer of the editor about a file, None for an error or none in time; an empty one is an empty object."""

@@ -11,7 +11,7 @@ from runtime.messages import JsonObject
 from runtime.report import Report
 
 from .attachment import Attachment
-from .sources import READ, Kept, Lines, Source, merged, source_from_json
+from .sources import READ, Kept, Lines, Source, kept_from_json, merged, source_from_json
 
 MOST_SOURCES = 100
 """Files and pages."""
@@ -83,12 +83,16 @@ class Trail:
         """The actor's report with all that."""
         return attrs.evolve(report, sources=self.sources, handles=self.kept, sources_cut=self.cut)
 
-    def received(self, report: Report) -> None:
-        """A child of the actor has ended: what it read counts as read, and its results can be opened."""
-        for source in report.sources:
-            self.read(source)
-        self.cut = self.cut or report.sources_cut
-        for kept in report.handles:
+    def received(self, report: JsonObject) -> None:
+        """A child of the actor has ended, with a report as the record has it.
+
+        What the child read counts as read, and its results can be opened.
+        """
+        for each in report.get("sources", ()):
+            self.read(source_from_json(each))
+        self.cut = self.cut or bool(report.get("sources_cut"))
+        for each in report.get("handles", ()):
+            kept = kept_from_json(each)
             self.open(kept.handle)
             self._keep(kept)
 

@@ -130,7 +130,7 @@ def create_run(state: State, rng: random.Random) -> RunFolder:
         folder = state.run(new_run_id(rng, length))
         try:
             folder.path.mkdir(0o700, parents=True)
-            _sync(state.runs)
+            sync(state.runs)
         except FileExistsError:
             length = min(length + 1, 12)
             continue
@@ -235,8 +235,8 @@ def _ours(path: Path) -> Path:
     return path
 
 
-def _sync(path: Path) -> None:
-    # Else a power loss could take the whole folder, whatever was synced inside.
+def sync(path: Path) -> None:
+    """Make what a folder names durable: else a power loss could take it, whatever was synced inside. Blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

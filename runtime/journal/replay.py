@@ -65,7 +65,6 @@ from runtime.record import (
     message_of,
     messages_from_json,
     reply_of,
-    report_from_json,
     result_of,
     usage_from_json,
 )
@@ -346,7 +345,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     actor.held = None
     actor.judged = True
     if (parent := state.actors.get(actor.parent or "")) is not None:
-        parent.trail.received(report_from_json(event.report))
+        parent.trail.received(event.report)
     for call in actor.calls.values():
         state.pending.pop(call.approval, None)
         state.pending.pop(call.question, None)

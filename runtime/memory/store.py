@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from runtime.errors import ElencoError
-from runtime.journal.folder import no_space
+from runtime.journal.folder import no_space, sync
 from runtime.journal.looking import look_at
 
 from .fact import MOST_FACTS, Fact
@@ -266,7 +266,7 @@ class FactStore:
                     db.close()
                 with suppress(FileExistsError):
                     os.link(made, self.path)
-                _sync(self.path.parent)
+                sync(self.path.parent)
             finally:
                 for left in ("", "-wal", "-shm"):
                     Path(name + left).unlink(missing_ok=True)
@@ -303,11 +303,3 @@ def _done(db: sqlite3.Connection, call: Call | None) -> int | None:
 def _note(db: sqlite3.Connection, call: Call | None, fact: int, at: float) -> None:
     if call is not None:
         db.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?)", (*call.key, fact, at))
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -70,11 +70,13 @@ class Adversary:
         self.world = world
         self.calls = 0
         self.at_work = 0
+        self.sizes: list[int] = []
 
     async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
         """One reply, error, stall, chant or crash. Raises ProviderError, RuntimeError."""
         self.calls += 1
         self.at_work += 1
+        self.sizes.append(_size(request) + request.max_output_tokens)
         try:
             return await self._complete(request, emit)
         finally:

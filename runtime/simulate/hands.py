@@ -60,7 +60,8 @@ class Hands:
         await self._work(random)
         if random.random() < 0.2:
             raise ToolError(f"nothing at {at}")
-        return f"at {at} there is " + random.choice(("a door", f"thing {random.randrange(1000)}"))
+        found = f"at {at} there is " + random.choice(("a door", f"thing {random.randrange(1000)}"))
+        return found if self.world.window is None else found + " and a door" * random.randrange(200)
 
     async def _watch(self, ctx: ToolContext, at: int = 0) -> str:
         random = self._random(ctx)

@@ -206,6 +206,7 @@ class Play:
             model="sim/model",
             providers={"sim": self.model},
             price=world.price,
+            window=world.window,
             tools=self.hands.tools(),
             humans=world.humans,
         )
@@ -265,6 +266,8 @@ class Play:
         world, store = self.world, life.store
         self.records = store.records
         self.tally.note("lives")
+        too_large = [size for size in self.model.sizes if world.window is not None and size > world.window]
+        assert not too_large, f"requests of {too_large} tokens with their output cap, in a window of {world.window}"
         if life.killed is not None:
             self.tally.note("killed")
             return life.killed, {}

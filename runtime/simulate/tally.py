@@ -16,6 +16,7 @@ from runtime.events import (
     BudgetOverrun,
     BudgetRefused,
     CancelRequested,
+    ContextCompacted,
     Event,
     LimitsChanged,
     LoopBlocked,
@@ -57,6 +58,8 @@ _COUNTED: dict[type[Event], str] = {
     ToolRetried: "tool retries",
 }
 
+_REPLIES = {"turn": "turns", "wrap_up": "wrap-ups", "summary": "summaries"}
+
 
 @attrs.define
 class Tally:
@@ -78,7 +81,9 @@ class Tally:
                 seen[name] += 1
             match event:
                 case ModelFinished(purpose=purpose):
-                    seen["wrap-ups" if purpose == "wrap_up" else "turns"] += 1
+                    seen[_REPLIES[purpose]] += 1
+                case ContextCompacted(number=number):
+                    seen["compactions" if number else "squeezes"] += 1
                 case ToolFinished(kind=kind):
                     seen[f"results {kind}"] += 1
                 case SteerReceived(entered=True):

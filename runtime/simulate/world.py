@@ -79,6 +79,7 @@ class World:
     unrest: float
     slow_store: bool
     more: bool
+    window: int | None
 
     @property
     def honest(self) -> bool:
@@ -132,6 +133,7 @@ def draw(seed: int) -> World:
         unrest=random.choice((0.0, 0.2, 0.5)),
         slow_store=not patient and often() < 0.3,
         more=often() < 0.2,
+        window=Random(f"{seed}/window").choice((None, None, 2_500, 3_000, 6_000)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -139,7 +140,11 @@ async def _output(ctx: ToolContext, box: Box, capture: Capture, code: int, ended
 
 async def made_note(ctx: ToolContext, box: Box) -> str:
     """What a command made that governs agents, in words; the human who looks after the run is told as well."""
-    made = await box.made()
+    return told_of_made(ctx, await box.made())
+
+
+def told_of_made(ctx: ToolContext, made: Sequence[str]) -> str:
+    """The same, where it is known what was made."""
     if not made:
         return ""
     text = f"{', '.join(made)} governs agents and was made by a command, without asking: look at it before the next run"

@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from runtime.app import LiveRun, Resumption, open_run
+from runtime.continuation import Continuation
 from runtime.definitions import Caps, Definition
 from runtime.events import ContextCompacted, Event
 from runtime.hooks.settings import Hook
@@ -21,12 +22,14 @@ from runtime.journal.replay import replay
 from runtime.journal.state import RunState
 from runtime.limits.limits import Limits
 from runtime.limits.price import Price
-from runtime.messages import AssistantMessage, Text, ToolCall, ToolResults, Usage, UserMessage, size_of
+from runtime.messages import AssistantMessage, Message, Text, ToolCall, ToolResults, Usage, UserMessage, size_of
 from runtime.model import Emit, ModelRequest, Reply
 from runtime.outline import RunOptions
+from runtime.record import messages_from_json
 from runtime.report import Report
 from runtime.resume import limits_after
 from runtime.simulate.stage import staged
+from runtime.skills.places import find_skills
 from runtime.tools import Tool, tool
 
 Answers: TypeAlias = Callable[[ModelRequest], "str | tuple[ToolCall, ...] | Exception"]
@@ -91,6 +94,11 @@ class Small:
     agent_loops: Any = "off"
     task: str = "the first task"
     hooks: list[Hook] = attrs.Factory(list[Hook])
+    continues: Continuation | None = None
+    compacts: bool = False
+    aides: tuple[str, ...] = ()
+    others: dict[str, Model] = attrs.Factory(dict[str, Model])
+    summary_model: str | None = None
     caps: Caps = Caps(max_steps=2000)
 
     def tool(self, **settings: Any) -> Callable[[Callable[..., Any]], Tool]:
@@ -109,25 +117,31 @@ class Small:
             path="agents/solo.md",
             tools=tuple(self.tools),
             caps=self.caps,
+            subagents=self.aides,
+            skills="all" if (self.folder / "skills").is_dir() else (),
             loops=self.agent_loops,
         )
         options = RunOptions(
             agent="solo",
             task=self.task,
             workspace=self.folder,
+            compacts=self.compacts,
             limits=self.limits.or_else(Limits(max_steps=2000, total_steps=5000, token_budget=100_000_000)),
         )
+        aides = [Definition(name, "Helps.", "You help.", path=f"agents/{name}.md") for name in self.aides]
         ready = staged(
             options,
-            [solo],
+            [solo, *aides],
             model="lab/m",
-            providers={"lab": self.model},
+            providers={"lab": self.model, **self.others},
             price=self.price,
             window=self.window,
             tools=self.tools.values(),
             hooks=self.hooks,
         )
-        async with open_run(ready, self.journal, "t1", resumption=resumption) as live:
+        ready = attrs.evolve(ready, shelf=find_skills(self.folder), summary_model=self.summary_model)
+        follows = self.continues if resumption is None else None
+        async with open_run(ready, self.journal, "t1", resumption=resumption, continues=follows) as live:
             live.run.chance = random.Random(0)
             yield live
 
@@ -159,6 +173,16 @@ class Small:
     def compactions(self) -> list[ContextCompacted]:
         return [event for event in self.of(ContextCompacted) if event.number]
 
+    def histories(self) -> list[tuple[ContextCompacted, tuple[Message, ...]]]:
+        """Each compaction with the history it left."""
+        return [(event, messages_from_json(event.history or ())) for event in self.compactions]
+
+
+@pytest.fixture
+def make_small(tmp_path: Path) -> Callable[[], Small]:
+    """A fresh stage each time, for tests that play many runs."""
+    return lambda: Small(tmp_path)
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Small:
@@ -174,7 +198,7 @@ def model_fixture() -> type[Model]:
 def call() -> Callable[..., tuple[ToolCall, ...]]:
     """`call("name", key=value)` is a reply that calls one tool."""
 
-    def make(name: str, **arguments: Any) -> tuple[ToolCall, ...]:
+    def make(name: str, /, **arguments: Any) -> tuple[ToolCall, ...]:
         return (ToolCall("", name, arguments),)
 
     return make

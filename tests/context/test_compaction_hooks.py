@@ -10,10 +10,11 @@ from runtime.events import ContextCompacted, HookFinished
 from runtime.model import ModelRequest
 
 if TYPE_CHECKING:
+    from tests.context.conftest import Model as Lab
     from tests.context.conftest import Small
 
 
-async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, Model: Any, call: Any) -> None:
+async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, Model: type[Lab], call: Any) -> None:
     """The hook's command is told why and of how many messages, once for each compaction, and before it."""
     told = small.folder / "told.jsonl"
     program = small.folder / "note.py"
@@ -36,4 +37,4 @@ async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, M
     assert [HookFinished, ContextCompacted] * len(small.compactions) == [type(event) for event in events]
     heard = [json.loads(line) for line in told.read_text().splitlines()]
     assert [event.why for event in small.compactions] == [each["why"] for each in heard]
-    assert all(each["messages"] > 2 for each in heard)
+    assert all(each["messages"] > 2 and each["trigger"] == "auto" for each in heard)

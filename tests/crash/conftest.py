@@ -102,6 +102,7 @@ class Play:
     confirm_unknown: bool = False
     refresh: bool = False
     limits: Limits = Limits()
+    window: int | None = None
     voice: str = ""
     why: str = ""
     line: str = "be quick"
@@ -166,6 +167,7 @@ class Play:
             model="scripted/s",
             providers={"scripted/s": provider},
             tools=self.tools.values(),
+            window=self.window,
         )
         async with open_run(plan, journal, "t1", resumption=resumption) as live:
             yield live

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ AGENT = """\
 ---
 name: scribe
 description: Writes.
-tools: [read_file, write_file, todo_write, ask_user]
+tools: [read_file, write_file, todo_write, ask_user, shell]
 ---
 Write.
 """
@@ -46,6 +47,10 @@ class Editor:
     news: trio.Event = attrs.Factory(trio.Event)
     offers: dict[str, Any] = attrs.Factory(dict[str, Any])
     buffers: dict[str, str] = attrs.Factory(dict[str, str])
+    terminals: list[JsonObject] = attrs.Factory(list[JsonObject])
+    """What was asked of terminals, each with its method."""
+    ended: bool = True
+    """Whether a command in a terminal ends by itself."""
 
     def hear(self, params: JsonObject) -> None:
         self.told.append(dict(params["update"]))
@@ -71,6 +76,24 @@ class Editor:
 
     async def write(self, params: JsonObject) -> None:
         self.buffers[params["path"]] = params["content"]
+
+    async def terminal(self, method: str, params: JsonObject) -> JsonObject:
+        """A terminal in which each command prints `out` and exits with 3."""
+        self.terminals.append({"method": method, **params})
+        self.news.set()
+        self.news = trio.Event()
+        match method:
+            case "create" if "no terminal" in params["args"][1]:
+                raise RpcError(-32603, "none to be had")
+            case "create":
+                return {"terminalId": "t1"}
+            case "wait_for_exit" if not self.ended:
+                await trio.sleep_forever()
+            case "output":
+                return {"output": "out\n", "truncated": False, "exitStatus": {"exitCode": 3, "signal": None}}
+            case _:
+                pass
+        return {}
 
     async def begin(self) -> str:
         await self.peer.request("initialize", {"protocolVersion": 1, "clientCapabilities": self.offers})
@@ -123,6 +146,10 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
                 "session/request_permission": editor.permission,
                 "fs/read_text_file": editor.read,
                 "fs/write_text_file": editor.write,
+                **{
+                    f"terminal/{method}": partial(editor.terminal, method)
+                    for method in ("create", "wait_for_exit", "output", "kill", "release")
+                },
             },
             {"session/update": editor.hear},
         )

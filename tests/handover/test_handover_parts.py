@@ -90,7 +90,9 @@ def test_a_trail_is_bounded_and_says_so() -> None:
     for number in range(MOST_STRETCHES + 5):
         trail.read(Source("f", ((number * 3 + 1, number * 3 + 1),)))
     assert (MOST_STRETCHES, True) == (len(trail.sources[0].lines), trail.cut)
-    trail.received(report(handles=tuple(Kept(f"a2t{number}c0", "shell(x)") for number in range(MOST_KEPT + 5))))
+    trail.received(
+        report_to_json(report(handles=tuple(Kept(f"a2t{number}c0", "shell(x)") for number in range(MOST_KEPT + 5))))
+    )
     assert [f"a2t{number}c0" for number in range(5, MOST_KEPT + 5)] == [kept.handle for kept in trail.kept]
 
 

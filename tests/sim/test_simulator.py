@@ -6,20 +6,23 @@ import os
 import random
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 from trio.testing import MockClock
 
+from runtime.definitions import Caps
 from runtime.simulate import Broken, Tally, simulate
 from runtime.simulate.schedule import Unrest, seeded
 from runtime.simulate.simulation import Play
-from runtime.simulate.world import draw
+from runtime.simulate.world import Manner, draw
 
 SEEDS = 2000
 CORNERS = (
     "blocks",
     "background reports",
     "cancelled",
+    "compactions",
     "failed stores",
     "guard stops",
     "holds",
@@ -32,6 +35,7 @@ CORNERS = (
     "results unknown",
     "retries",
     "steers entered",
+    "stopped context_window",
     "stopped cost_budget",
     "stopped deadline",
     "stopped length",
@@ -40,6 +44,7 @@ CORNERS = (
     "stopped max_tool_calls",
     "stopped token_budget",
     "stopped total_steps",
+    "summaries",
     "suspended",
     "tool retries",
     "wrap-ups",
@@ -54,6 +59,24 @@ def test_every_world_ends_inside_its_limits() -> None:
         simulate(seed, tally)
     missed = [corner for corner in CORNERS if not tally.seen[corner]]
     assert not missed, f"the adversary never reached: {', '.join(missed)}"
+
+
+def test_every_world_with_a_small_window_ends_inside_it() -> None:
+    """Where conversations outgrow their windows again and again, they are compacted, and every promise holds."""
+    tally = Tally()
+    first, count = (random.randrange(1 << 40), 5000) if os.environ.get("ELENCO_FULL") else (0, 24)
+    for seed in range(first, first + count):
+        world = draw(seed)
+        limits = attrs.evolve(world.limits, max_steps=60, total_steps=120, token_budget=4_000_000, timeout=60_000.0)
+        agents = tuple(
+            attrs.evolve(agent, caps=Caps(), loops="off", tools=("look", "flood", "act"), max_output_tokens=2_000)
+            for agent in world.agents
+        )
+        manners: dict[str, Manner] = dict.fromkeys(world.manners, "worker")
+        world = attrs.evolve(world, window=2_500, limits=limits, agents=agents, manners=manners, errors=0.0)
+        simulate(seed, tally, world)
+    assert tally.seen["compactions"] >= count // 4
+    assert tally.seen["summaries"] >= count // 8
 
 
 def records_of(seed: int, folder: Path) -> list[str]:
