@@ -19,7 +19,7 @@ from runtime.known import check_name
 from runtime.messages import JsonObject
 from runtime.outline import RunOptions, outline, settings_of
 from runtime.watch import Disconnected, NotRunning
-from runtime.watch.commands import Cancel, Command, Compact, SetModel
+from runtime.watch.commands import Cancel, Command, Compact, SetModel, SwitchServer
 from runtime.watch.lines import record_from
 from runtime.watch.on_asyncio import connect
 
@@ -208,7 +208,7 @@ class Session:
             self.engine.send("turn", text="/compact", compacts=True, model=self.chosen or None, debug=self.debug)
 
     def switch_server(self, name: str, *, on: bool) -> None:
-        """Switch an MCP server on or off, from the next turn on. Raises UsageError for one that is not named here."""
+        """Switch an MCP server on or off, for the turn under way and those after it. Raises UsageError for no such one."""
         options = attrs.evolve(
             self.options,
             mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
@@ -218,7 +218,10 @@ class Session:
         self.options = options
         self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
         self.engine.send("look")
-        self.tell(f"{name} is {'on' if on else 'off'} from the next turn on")
+        if self.busy and not self.starting:
+            self.ask(SwitchServer(server=name, on=on, by=BY))
+        else:
+            self.tell(f"{name} is {'on' if on else 'off'} from the next turn on")
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -256,6 +259,8 @@ class Session:
                 self.model = self.chosen or (self.model if self.begun and self.model else str(message["model"]))
                 if message["notice"]:
                     self.tell(str(message["notice"]))
+            case "prompts":
+                self.prompts = [Slash(**each, origin="server") for each in message["prompts"]]
             case "began":
                 self._began(str(message["run"]), cast("int | None", message.get("window")))
             case "ended":
