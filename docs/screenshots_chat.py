@@ -1,4 +1,4 @@
-"""Pictures of the terminal chat for the README: `python docs/screenshots_chat.py [FOLDER]`, by default docs/pictures.
+"""Pictures of the terminal chat for the README: `python docs/screenshots_chat.py [FOLDER]`, by default docs/shots.
 
 The real screen over its real runtime process, with a scripted model, in a workspace made for it. Textual writes SVG; a
 headless Chromium, where there is one, makes the PNG.
@@ -125,7 +125,7 @@ def as_png(svg: Path) -> None:
 
 def main() -> None:
     """Take all pictures."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "pictures").absolute()
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "shots").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as base:
         place = Path(base) / "project"

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import attrs
 
-from runtime.errors import ElencoError, JournalError
+from runtime.errors import ElencoError, JournalError, UsageError, did_you_mean
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
@@ -164,6 +164,7 @@ class Session:
         """Start the runtime again after it has ended before its time, and go on where it was."""
         if self.broken:
             self.broken = ""
+            self._begins()
             self._spawn(self._restart())
 
     def cancel(self) -> None:
@@ -208,13 +209,13 @@ class Session:
             self.engine.send("turn", text="/compact", compacts=True, model=self.chosen or None, debug=self.debug)
 
     def switch_server(self, name: str, *, on: bool) -> None:
-        """Switch an MCP server on or off, for the turn under way and those after it. Raises UsageError for no such one."""
+        """Switch an MCP server on or off, now and in later turns. Raises UsageError for no such one."""
         options = attrs.evolve(
             self.options,
             mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
             no_mcp=(*_without(self.options.no_mcp, name), *([] if on else [name])),
         )
-        outline(options)
+        check_server(options, name)
         self.options = options
         self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
         self.engine.send("look")
@@ -393,6 +394,13 @@ def added(looked: Mapping[str, Any], prompts: Iterable[Slash] = ()) -> list[Slas
 
 def _without(names: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
+
+
+def check_server(options: RunOptions, name: str) -> None:
+    """Raises UsageError for an MCP server that no agent here names."""
+    known = outline(options).servers
+    if name not in known:
+        raise UsageError(f"no agent here has an MCP server '{name}'{did_you_mean(name, known)}")
 
 
 def _gone(folder: RunFolder) -> None:

@@ -263,7 +263,7 @@ def test_prompts_and_servers_of_mcp_are_commands(place: Place, drive: Drive) -> 
         await screen.say("/mcps off notes")
         await screen.when(lambda: "mcp.switched" in place.types(screen.app.session.turns[0]), "off")
         await screen.say("/mcps on nothing")
-        await screen.until("/mcps: ")
+        await screen.until("/mcps: no agent here has an MCP server 'nothing'")
         await screen.pilot.press("ctrl+c")
         await screen.until("cancelled  ")
 
