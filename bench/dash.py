@@ -18,8 +18,8 @@ from typing import Any
 
 from bench.browser import Page, browser
 
-STEPS = 1112
-"""Nine events each: ten thousand in all."""
+STEPS = 1250
+"""Eight events each: ten thousand in all."""
 AGENT = """\
 ---
 name: busy

@@ -103,6 +103,8 @@ class Steering:
     async def go_on(self, command: Continue) -> JsonObject:
         run = self.live.run
         path = (await self._agent(command.actor)).path if command.actor is not None else RUN
+        if not run.live:
+            await self._agent(None)
         for each in run.holds.release(path):
             run.append(ActorContinued(actor=each, by=_by(command)))
         return await self._done(actor=path)

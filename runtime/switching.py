@@ -41,7 +41,7 @@ def switch_model(run: Run, name: str, agent: Agent | None, by: str) -> list[str]
         if before != ref.full_name:
             each.next_model = ref
             run.append(ModelChanged(actor=each.path, model=ref.full_name, before=before, by=by))
-            why = f"the model is {ref.full_name} now, not {before}: it has cached nothing of this conversation"
+            why = f"another model, which has cached nothing of this: {ref.full_name}, not {before}"
             run.append(PrefixChanged(actor=each.path, why=why))
             changed.append(each.path)
     return changed

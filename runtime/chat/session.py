@@ -29,14 +29,16 @@ from .past import chain
 from .view import Told, View
 
 BY = "you"
+CANCELS = "Ctrl-C"
 
 
 @attrs.define(eq=False)
 class Session:
-    """`words` start the runtime process, `tell` shows a person a line that is no event.
+    """`words` start the runtime process, `tell` shows a person a line that is no event, `give_back` what was not sent.
 
-    `busy`: a turn is under way; `foreign`: in a process that is not ours. `broken` says why the runtime has ended
-    before its time, `left` which run it left half-way. `turns` are the runs of the conversation, oldest first.
+    `busy`: a turn is under way, or `starting`: it cannot be asked yet; `foreign`: in a process that is not ours.
+    `broken` says why the runtime has ended before its time, `left` which run it left half-way. `turns` are the runs of
+    the conversation, oldest first; `chosen` is a model that was chosen in it.
     """
 
     state: State
@@ -49,6 +51,7 @@ class Session:
     turns: list[str] = attrs.Factory(list[str])
     undone: int = 0
     busy: bool = False
+    starting: bool = False
     foreign: bool = False
     begun: bool = False
     broken: str = ""
@@ -61,6 +64,7 @@ class Session:
     prompts: list[Slash] = attrs.Factory(list[Slash])
     looked: JsonObject = attrs.Factory(dict[str, Any])
     engine: Engine = attrs.field(init=False)
+    _cancelled: bool = attrs.field(init=False, default=False)
     _sent: str = attrs.field(init=False, default="")
     _tasks: set[asyncio.Task[None]] = attrs.field(init=False, factory=set[asyncio.Task[None]])
     _watch: asyncio.Task[None] | None = attrs.field(init=False, default=None)
@@ -152,7 +156,8 @@ class Session:
 
     def finish(self, run: str) -> None:
         """Go on with a turn that was left half-way."""
-        self.busy, self.left = True, ""
+        self._begins()
+        self.left = ""
         self.engine.send("finish", run=run)
 
     def repair(self) -> None:
@@ -166,8 +171,10 @@ class Session:
         for text in self.queue:
             self.give_back(text)
         self.queue.clear()
-        if self.busy:
-            self.ask(Cancel(by="Ctrl-C"))
+        if self.starting:
+            self._cancelled = True
+        elif self.busy:
+            self.ask(Cancel(by=CANCELS))
 
     def ask(self, command: Command, then: Callable[[JsonObject], None] | None = None) -> None:
         """Have the run under way carry a command out; what it answers, or why it does not, is told."""
@@ -197,7 +204,7 @@ class Session:
         elif not self.turns:
             self.tell("nothing has been said yet")
         else:
-            self.busy = True
+            self._begins()
             self.engine.send("turn", text="/compact", compacts=True, model=self.chosen or None, debug=self.debug)
 
     def switch_server(self, name: str, *, on: bool) -> None:
@@ -229,8 +236,13 @@ class Session:
                 then(answer)
 
     def _turn(self, text: str) -> None:
-        self.busy, self._sent = True, text
+        self._begins()
+        self._sent = text
         self.engine.send("turn", text=text, model=self.chosen or None, debug=self.debug)
+
+    def _begins(self) -> None:
+        self.busy = self.starting = True
+        self._cancelled = False
 
     def _hear(self, message: JsonObject | None) -> None:
         """A message of the runtime process, None when it has ended."""
@@ -255,7 +267,7 @@ class Session:
 
     def _began(self, run: str, window: int | None) -> None:
         self.window = window
-        self._sent = ""
+        self.starting, self._sent = False, ""
         if not self.turns or self.turns[-1] != run:
             self.turns.append(run)
             self.undone = 0
@@ -263,6 +275,8 @@ class Session:
             self.view.begin(run)
         self.begun = True
         self._watch = self._spawn(self._follow(self.state.run(run)))
+        if self._cancelled:
+            self.ask(Cancel(by=CANCELS))
 
     async def _ended(self) -> None:
         """Our runtime is done with a turn: what it recorded last is shown before the next one begins."""
@@ -278,10 +292,10 @@ class Session:
             self.give_back(self._sent)
         self._sent = ""
         if self._watch is None or self._watch.done():
-            self.busy = False
+            self.busy = self.starting = False
 
     def _over(self) -> None:
-        self.busy = self.foreign = False
+        self.busy = self.starting = self.foreign = False
         if self.queue and not self.broken and self.view.state.finished is not None:
             self._turn(self.queue.pop(0))
 
@@ -338,7 +352,7 @@ class Session:
             return
         if self.busy and self.unfinished:
             self.left = self.view.run
-        self.busy = False
+        self.busy = self.starting = False
         what = f"; run {self.left} stands where it was" if self.left else ""
         self.view.log.add(Told(f"✗ {self.broken}{what}. Enter goes on with a new one."))
 
@@ -355,7 +369,7 @@ class Session:
         self.view = View()
         self.turns, self.undone = [], 0
         self.queue.clear()
-        self.begun = self.busy = self.foreign = False
+        self.begun = self.busy = self.starting = self.foreign = False
         self.left = ""
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:

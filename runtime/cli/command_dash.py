@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.errors import UsageError
@@ -11,6 +15,8 @@ from runtime.journal.folder import open_state
 
 if TYPE_CHECKING:
     from runtime.dash.server import Address
+
+HINT = "the link holds the key to your runs: it is for this machine's browser   Ctrl-C ends it"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,13 +27,32 @@ def run(arguments: argparse.Namespace) -> int:
 
     state = open_state(arguments.state, to_look=True)
 
-    def told(address: Address) -> None:
-        print(address.link, flush=True)
-        print("the link holds the key to your runs: it is for this machine's browser   Ctrl-C ends it", file=sys.stderr)
-        if arguments.open:
-            import webbrowser
+    with contextlib.ExitStack() as stack:
 
-            webbrowser.open(address.link)
+        def told(address: Address) -> None:
+            print(address.link, flush=True)
+            print(HINT, file=sys.stderr)
+            if arguments.open:
+                import webbrowser
 
-    serve(state, arguments.port, told)
+                webbrowser.open(stack.enter_context(_way_in(address.link)).as_uri())
+
+        serve(state, arguments.port, told)
     return 0
+
+
+@contextlib.contextmanager
+def _way_in(link: str) -> Generator[Path]:
+    """A private page that leads to the link: a browser's command line can be read by everybody on the machine."""
+    from runtime.watch.runtime_folder import runtime_folder
+
+    descriptor, name = tempfile.mkstemp(".html", "dash-", runtime_folder())
+    path = Path(name)
+    try:
+        with open(descriptor, "w") as file:
+            file.write(
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={link}"><a href="{link}">Elenco</a>\n'
+            )
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

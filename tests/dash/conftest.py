@@ -38,12 +38,14 @@ class Place:
     def workspace(self) -> Path:
         return self.base / "ws"
 
-    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, stdin: int = subprocess.DEVNULL, env: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         """The command, with its output to be read."""
-        env = {"PATH": os.environ["PATH"], "HOME": str(self.base / "home"), "XDG_RUNTIME_DIR": str(self.base / "rt")}
+        ours = {"PATH": os.environ["PATH"], "HOME": str(self.base / "home"), "XDG_RUNTIME_DIR": str(self.base / "rt")}
         return subprocess.Popen(
             [*COMMAND, *words, "--state", str(self.state.path)],
-            env=env,
+            env={**ours, **(env or {})},
             cwd=self.workspace,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

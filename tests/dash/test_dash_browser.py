@@ -10,6 +10,7 @@ import http.server
 import json
 import subprocess
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Protocol
@@ -169,6 +170,15 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.until("document.querySelector('.ask')")
         page.click(".scrub button", "Now")
         page.until("document.querySelector('.head .state.completed')")
+
+        # What is taken away is what is on record.
+        page.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place.workspace))
+        page.click(".head button", "Export events")
+        file = place.workspace / f"{run}.jsonl"
+        give_up = time.monotonic() + 20
+        while not file.exists() and time.monotonic() < give_up:
+            time.sleep(0.05)
+        assert kept == [json.loads(each) for each in file.read_text().splitlines()]
 
         # Whatever was said in markup is on the page as text, and did nothing.
         page.click(".who", "coordinator")

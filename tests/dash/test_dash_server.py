@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import stat
 import time
+from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
@@ -20,9 +22,12 @@ class Dash(Protocol):
 
 
 class Place(Protocol):
+    base: Path
+    workspace: Path
+
     def run(self, *words: str) -> Any: ...
     def live(self, *words: str) -> Any: ...
-    def start(self, *words: str) -> Any: ...
+    def start(self, *words: str, env: dict[str, str] | None = None) -> Any: ...
     def script(self, name: str, turns: dict[str, Any]) -> str: ...
 
 
@@ -126,6 +131,54 @@ def test_the_server_ends_at_once_though_a_stream_is_open_and_another_stalls(plac
             process.send_signal(signal.SIGINT)
             process.wait(5)
         assert (0, "Ctrl-C ends it\n") == (process.returncode, process.stderr.read()[-15:])
+
+
+def test_a_browser_is_sent_there_by_a_private_page_that_is_gone_afterwards(place: Place) -> None:
+    """--open sends the browser to the dashboard by a private page, so that no command line holds the token."""
+    browser = place.base / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {place.base}/opened\n')
+    browser.chmod(0o755)
+    with place.start("dash", "--open", env={"BROWSER": str(browser)}) as process:
+        link = process.stdout.readline().strip()
+        process.stderr.readline()
+        while not (opened := place.base / "opened").exists() or not opened.read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        address = opened.read_text().strip()
+        page = Path(address.removeprefix("file://"))
+        assert f'content="0; url={link}"' in page.read_text()
+        assert (0o600, True) == (stat.S_IMODE(page.stat().st_mode), link.partition("#t=")[2] not in address)
+        process.send_signal(signal.SIGTERM)
+        assert 0 == process.wait(10)
+    assert not page.exists()
+
+
+def test_a_run_is_taken_away_as_events_or_as_a_page_and_long_results_whole(dash: Dash, place: Place) -> None:
+    """A run can be taken away as events or as a page; the whole of a result that was shortened is there to read."""
+    long = "".join(f"{number} is the number of this line, which is rather long\n" for number in range(3000))
+    (place.workspace / "long.txt").write_text(long)
+    (place.workspace / "agents").mkdir()
+    (place.workspace / "agents" / "reader.md").write_text(
+        "---\nname: reader\ndescription: r\ntools: [shell]\n---\nRead.\n"
+    )
+    read = {"calls": [{"name": "shell", "arguments": {"command": "cat long.txt"}}]}
+    model = place.script("long.json", {"reader": [read, {"text": "Read."}]})
+    done = place.run("run", "reader", "read it", "--model", model, "--yes", "--sandbox", "unsandboxed")
+    assert 0 == done.returncode, done.stderr
+    with dash.client() as client:
+        run = client.get("/api/runs").json()["runs"][0]["id"]
+        path = f"/api/runs/{run}"
+        assert place.run("show", run, "--format", "jsonl").stdout == client.get(f"{path}/export").text
+        assert place.run("show", run, "--format", "md").stdout == client.get(f"{path}/export?format=md").text
+        assert client.get(f"{path}/export?format=exe").status_code == 400
+        full = next(event["full"] for event in events(client, run) if event.get("full"))
+        answer = client.get(f"{path}/blobs/{full}")
+        assert ("text/plain; charset=utf-8", True) == (
+            answer.headers["content-type"],
+            "2998 is the number" in answer.text,
+        )
+        for other in ("0" * 64, "journal.db", "..%2fjournal.db"):
+            assert client.get(f"{path}/blobs/{other}").status_code in (404, 409)
 
 
 def test_a_port_that_is_taken_or_none_is_one_line(place: Place, dash: Dash) -> None:

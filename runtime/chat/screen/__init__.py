@@ -6,9 +6,13 @@ import argparse
 import sys
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runtime.journal.folder import RunFolder, State
 from runtime.outline import RunOptions
+
+if TYPE_CHECKING:
+    from .app import ChatApp
 
 FAULT = "fault.txt"
 
@@ -17,9 +21,7 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
     """Take the terminal until the human leaves, then say how to go on; the last turn's exit code counts."""
     from runtime.cli.live import EXIT, WAITING
 
-    from .app import ChatApp
-
-    app = ChatApp(state, options, _words(arguments, options), folder, detach=arguments.detach)
+    app = app_for(arguments, state, options, folder)
     app.run()
     for line in app.last_words():
         print(line, file=sys.stderr)
@@ -34,6 +36,13 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
     if finished is not None:
         return EXIT.get(str(finished.report.get("status")), 1)
     return WAITING if app.session.unfinished else 0
+
+
+def app_for(arguments: argparse.Namespace, state: State, options: RunOptions, folder: RunFolder | None) -> ChatApp:
+    """The screen, not yet shown."""
+    from .app import ChatApp
+
+    return ChatApp(state, options, _words(arguments, options), folder, detach=arguments.detach)
 
 
 def _words(arguments: argparse.Namespace, options: RunOptions) -> list[str]:

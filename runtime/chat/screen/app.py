@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import termios
 import time
 from collections.abc import Sequence
 from typing import ClassVar
@@ -124,8 +126,8 @@ class ChatApp(App[None]):
 
     async def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.leave)
+        loop.add_signal_handler(signal.SIGTERM, self.leave)
+        loop.add_signal_handler(signal.SIGHUP, self._hung_up)
         self.query_one(Prompt).focus()
         self.query_one("#reasoning").anchor()
         try:
@@ -140,6 +142,8 @@ class ChatApp(App[None]):
 
     def paint(self) -> None:
         """Show what has changed."""
+        if not self.query(Transcript):
+            return  # the screen is being taken down
         session, view = self.session, self.session.view
         if not self._greeted and session.looked:
             self._greeted = True
@@ -172,7 +176,7 @@ class ChatApp(App[None]):
             self.query_one("#thoughts", Static).update(Content(visible(text or "nothing thought yet")))
 
     def _paint_question(self) -> None:
-        asked = self.session.view.asked if self.session.busy else None
+        asked = self.session.view.asked if self.session.busy and not self.session.starting else None
         if asked is self._asked:
             return
         self._asked, self._editing = asked, ""
@@ -189,7 +193,7 @@ class ChatApp(App[None]):
     def _paint_foot(self) -> None:
         session = self.session
         state = doing(session.view, alive=not session.broken, begun=session.begun or session.busy)
-        if session.busy and session.view.state.finished is not None:
+        if session.starting:
             state = "● begins"
         text = status_line(
             session.view,
@@ -337,6 +341,15 @@ class ChatApp(App[None]):
             self._leaving = True
             self.detach = self.detach or detach
             self.run_worker(self._leave(), exit_on_error=True)
+
+    def _hung_up(self) -> None:
+        """Where the terminal is gone there is nothing to give back, and who writes to it waits for ever; the runtime
+        ends when its pipe does."""
+        try:
+            termios.tcgetattr(0)
+        except termios.error:
+            os._exit(128 + signal.SIGHUP)
+        self.leave()
 
     async def _leave(self) -> None:
         await self.session.leave(detach=self.detach)

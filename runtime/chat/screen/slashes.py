@@ -48,13 +48,10 @@ class Slashes:
         """Do what was typed; what goes wrong is told."""
         session = self._session
         try:
-            words = (
-                None
-                if given.slash.name == "models"
-                else elenco_words(
-                    given, workspace=str(session.options.workspace), agent=session.agent, run=self._subject(given)
-                )
-            )
+            words = None
+            if given.slash.name not in _OWN_WAY:
+                here = str(session.options.workspace)
+                words = elenco_words(given, workspace=here, agent=session.agent, run=self._subject(given))
             if isinstance(words, str):
                 self._app.tell(words)
             elif words is not None:
@@ -77,8 +74,8 @@ class Slashes:
 
     async def _elenco(self, words: Sequence[str], given: Given) -> None:
         session = self._session
-        if given.slash.name in ("undo", "rename") and session.busy and given.slash.name == "undo":
-            raise UsageError("a turn is under way: /cancel it first")
+        if given.slash.name == "undo":
+            self._refuse_busy()
         code, text = await run_elenco(words, session)
         if given.slash.name == "undo" and code == 0:
             session.undone += 1

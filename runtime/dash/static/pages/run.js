@@ -109,7 +109,7 @@ function Head({ id, view, state, run, send, say }) {
       ${run.past && html` · <b class="warn">as it was after event ${view.seq}</b>`}
     </div>
     <div class="buttons">
-      ${send && run.owned && (held ? html`<button onClick=${() => send({ op: "continue" })}>Continue run</button>` : html`<button onClick=${() => send({ op: "hold" })}>Hold run</button>`)}
+      ${send && (held ? html`<button onClick=${() => send({ op: "continue" })}>Continue run</button>` : html`<button onClick=${() => send({ op: "hold" })}>Hold run</button>`)}
       ${send && (sure ? html`<button class="bad" onClick=${cancel}>Yes, cancel the run</button><button onClick=${() => setSure(false)}>No</button>`
         : html`<button class="bad" onClick=${() => setSure(true)}>Cancel run</button>`)}
       ${!run.owned && RESUMABLE.includes(state) && html`<code>elenco resume ${id}</code>`}
@@ -133,7 +133,7 @@ function Actor({ view, actor, run, send }) {
     ${actor.skills.length > 0 && html`<div class="facts">skills: ${actor.skills.join(", ")}</div>`}
     <details><summary>task</summary><${Text} text=${actor.task} most=${20} /></details>
     <details><summary>prompt and ${actor.tools.length} tools</summary><${Text} text=${actor.prompt.join("\n")} most=${20} /><div class="facts">${actor.tools.map((tool) => tool.name ?? tool.function?.name).join(", ")}</div></details>
-    ${send && html`<${Steer} view=${view} actor=${actor} owned=${run.owned} send=${send} />`}
+    ${send && html`<${Steer} view=${view} actor=${actor} send=${send} />`}
   </div>`;
 }
 

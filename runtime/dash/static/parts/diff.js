@@ -18,7 +18,8 @@ function kindOf(line) {
 /** A diff, or any text: the first `most` lines, and a button for the others. */
 export function Text({ text, most = 3, diff = DIFF.test(text) }) {
   const [open, setOpen] = useState(false);
-  const { text: shown, more } = open ? { text, more: 0 } : firstLines(text, most);
+  const whole = text.trimEnd();
+  const { text: shown, more } = open ? { text: whole, more: 0 } : firstLines(whole, most);
   return html`<div class="text">
     <pre>${diff ? shown.split("\n").map((line) => html`<span class=${kindOf(line)}>${line}${"\n"}</span>`) : shown}</pre>
     ${(more > 0 || open) && html`<button class="quiet more" aria-expanded=${open} onClick=${() => setOpen(!open)}>

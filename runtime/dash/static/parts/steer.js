@@ -9,7 +9,7 @@ import { short } from "../look.js";
 const LIMITS = ["max_steps", "total_steps", "token_budget", "cost_budget", "timeout", "max_tool_calls", "max_children", "max_depth"];
 
 /** For the actor at `path`; `send(command)` resolves to whether it was carried out. */
-export function Steer({ view, actor, owned, send }) {
+export function Steer({ view, actor, send }) {
   const [text, setText] = useState("");
   const [interrupt, setInterrupt] = useState(false);
   const [sure, setSure] = useState(false);
@@ -32,12 +32,12 @@ export function Steer({ view, actor, owned, send }) {
         <label class="check"><input type="checkbox" checked=${interrupt} onChange=${(event) => setInterrupt(event.target.checked)} /> interrupt what it does</label></div>
     </form>
     <div class="buttons">
-      ${owned && (held ? html`<button onClick=${() => send({ op: "continue", actor: path })}>Continue ${short(path)}</button>`
-        : html`<button onClick=${() => send({ op: "hold", actor: path })}>Hold ${short(path)}</button>`)}
+      ${held ? html`<button onClick=${() => send({ op: "continue", actor: path })}>Continue ${short(path)}</button>`
+        : html`<button onClick=${() => send({ op: "hold", actor: path })}>Hold ${short(path)}</button>`}
       ${sure ? html`<button class="bad" onClick=${cancel}>Yes, cancel ${short(path)}</button><button onClick=${() => setSure(false)}>No</button>`
         : html`<button class="bad" onClick=${() => setSure(true)}>Cancel ${short(path)}</button>`}
     </div>
-    ${owned && html`<${ChangeLimits} actor=${actor} send=${send} />`}
+    <${ChangeLimits} actor=${actor} send=${send} />
   </div>`;
 }
 
