@@ -7,7 +7,7 @@ from random import Random
 
 import trio
 
-from runtime.events import Event, Record, RunWaiting
+from runtime.events import ActorFinished, Event, Record, RunWaiting
 from runtime.journal.memory import MemoryJournal
 
 from .world import Accident
@@ -27,6 +27,7 @@ class Store(MemoryJournal):
             fail_append=at if kind == "append" else None,
             fail_barrier=at if kind == "barrier" else None,
         )
+        self._reports_left = at if kind == "report" else 0
         self._random = random
         self._slow = slow
         self._news = trio.Event()
@@ -45,6 +46,10 @@ class Store(MemoryJournal):
         self._news.set()
         if isinstance(event, RunWaiting):
             self.on_waiting()
+        if isinstance(event, ActorFinished) and "/" in event.actor and self._reports_left:
+            self._reports_left -= 1
+            if not self._reports_left:
+                self.die()
         return seq
 
     async def barrier(self) -> None:

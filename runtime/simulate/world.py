@@ -14,7 +14,7 @@ from runtime.limits.price import Price
 
 Counts: TypeAlias = Literal["honest", "exact", "missing", "wrong", "lying"]
 """What the model's usage is worth: at most what was reserved (the first three), off by 0.5x to 2x, over its cap."""
-AccidentKind: TypeAlias = Literal["append", "barrier", "kill", "effect"]
+AccidentKind: TypeAlias = Literal["append", "barrier", "kill", "effect", "report"]
 DeedKind: TypeAlias = Literal["say", "interrupt", "cancel", "cancel run", "hold", "limits"]
 Manner: TypeAlias = Literal["worker", "looper", "cycler", "boss", "talker", "rambler", "mute", "quick"]
 
@@ -31,7 +31,8 @@ FOLLOWING: tuple[Manner, ...] = (
 @attrs.frozen
 class Accident:
     """How a life of the process ends early: the store fails at its n-th call, or everything is killed, at a step of the
-    scheduler or as a tool takes effect for the n-th time.
+    scheduler, as a tool takes effect for the n-th time, or when the n-th child's report is on record and its parent has
+    not got it.
 
     `extra` is how many records that were not durable yet are found there all the same.
     """
@@ -128,7 +129,8 @@ def draw(seed: int) -> World:
             answer="as you like" if often() < 0.2 else None,
         ),
         confirm=often() < 0.3,
-        accidents=tuple(_accident(random) for _ in range(random.choice((1, 1, 2, 3)))) if often() < 0.4 else (),
+        accidents=(tuple(_accident(random) for _ in range(random.choice((1, 1, 2, 3)))) if often() < 0.4 else ())
+        or _between_reports(Random(f"{seed}/report"), manners[names[0]]),
         deeds=tuple(_deed(random, patient) for _ in range(random.randint(1, 4))) if people else (),
         unrest=random.choice((0.0, 0.2, 0.5)),
         slow_store=not patient and often() < 0.3,
@@ -198,6 +200,10 @@ def _agent(random: Random, name: str, names: tuple[str, ...], manner: Manner, pa
         loops="off" if often() < 0.08 else {},
         max_output_tokens=random.choice((None, None, 300, 2_000, 2_000, 64)),
     )
+
+
+def _between_reports(random: Random, leading: Manner) -> tuple[Accident, ...]:
+    return (Accident("report", random.choice((1, 1, 2)), 100),) if leading == "boss" and random.random() < 0.1 else ()
 
 
 def _accident(random: Random) -> Accident:

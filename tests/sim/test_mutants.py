@@ -86,10 +86,8 @@ def fails_while_people_act(world: World) -> bool:
     return fails and bool(world.deeds) and world.answers == "late" and not world.yes
 
 
-def dies_between_two_records(world: World) -> bool:
-    return (
-        bool(world.accidents) and world.accidents[0].extra in (1, 3) and world.manners[world.agents[0].name] == "boss"
-    )
+def dies_when_a_child_has_reported(world: World) -> bool:
+    return any(accident.kind == "report" for accident in world.accidents)
 
 
 def has_children(world: World) -> bool:
@@ -323,7 +321,7 @@ def a_record_that_cannot_be_written_is_ignored(patch: Patch) -> None:
     patch.setattr(Run, "fail", nothing)
 
 
-@mutant(dies_between_two_records)
+@mutant(dies_when_a_child_has_reported)
 def an_ended_child_is_woken_again(patch: Patch) -> None:
     patch.setattr("runtime.family.Family._recorded", nothing)
 
