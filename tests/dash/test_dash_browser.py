@@ -293,7 +293,7 @@ def test_no_event_is_lost_or_doubled_over_dropped_connections(dash: Dash, place:
     page.send("Page.addScriptToEvaluateOnNewDocument", source=DROPS)
     page.js(f"location.hash = '#/run/{run}'")
     page.send("Page.reload")
-    page.until("document.querySelector('.state.completed')")
+    page.until("window.dropped > 2 && document.querySelector('.state.completed')")
     kept = journal(place, run)
     found = page.js(
         f"""import("/api.js").then(({{follow}}) => new Promise((done) => {{
