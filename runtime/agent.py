@@ -61,6 +61,16 @@ MOST_CONTINUATIONS = 5
 class Agent(Actor[Assignment, Report]):
     """The actor. Its state belongs to its own task; control (steer, cancel) only sets what the loop reads."""
 
+    # So many attributes in a dict would take five times the memory.
+    __slots__ = tuple(  # a page otherwise
+        """
+        _scope activity alerts answers background compactor cut_text definition earlier family history hooks
+        jobs left_out limits memory model next_model number parent path permits remarks report result_cap
+        room run settings skills specs stale_skills standing system toolbox tools_version trail turn user_hooks
+        work
+        """.split()  # noqa: SIM905
+    )
+
     def __init__(
         self,
         run: Run,

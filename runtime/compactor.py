@@ -221,7 +221,7 @@ class Compactor:
         messages = unmeasured(messages)
         if size(before) - size(messages) < least_bytes:
             return False
-        await me.user_hooks.compacting(why)
+        await me.user_hooks.compacting(why, by)
         names = {handle: await self._keep(handle, text) for handle, text in kept.items()}
         self.number += 1
         me.history.compact(

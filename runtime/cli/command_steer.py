@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import secrets
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from runtime.errors import UsageError
 from runtime.journal.folder import open_state
+from runtime.messages import JsonObject
 
 from .streams import as_text
 from .which import find, refuse_unbegun
@@ -34,7 +37,8 @@ def _command(arguments: argparse.Namespace) -> Command:
 
     match arguments.command:
         case "approve":
-            return Approve(id=arguments.id, scope=arguments.scope, by="you")
+            edited = _edited(arguments.arguments)
+            return Approve(id=arguments.id, scope=arguments.scope, arguments=edited, by="you")
         case "deny":
             return Deny(id=arguments.id, why=as_text(arguments.why or ""), by="you")
         case "answer":
@@ -49,6 +53,18 @@ def _command(arguments: argparse.Namespace) -> Command:
             return Continue(actor=arguments.actor, by="you")
         case _:
             return Cancel(actor=arguments.actor, by="you")
+
+
+def _edited(text: str | None) -> JsonObject | None:
+    if text is None:
+        return None
+    try:
+        found: Any = json.loads(as_text(text))
+    except ValueError as error:
+        raise UsageError(f"--arguments is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UsageError('--arguments must be a JSON object, such as \'{"path": "notes.md"}\'')
+    return cast("JsonObject", found)
 
 
 def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:

@@ -227,6 +227,7 @@ def _approve(parser: argparse.ArgumentParser) -> None:
         default="once",
         help="also the same calls later (default: once)",
     )
+    parser.add_argument("--arguments", metavar="JSON", help="allow the call with these arguments instead of its own")
 
 
 def _answer(parser: argparse.ArgumentParser) -> None:
@@ -409,7 +410,11 @@ COMMANDS: dict[str, Spec] = {
         "elenco show k7f2 --format md\nelenco show k7f2 --context",
     ),
     "tail": (_tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
-    "approve": (_approve, "Allow a call that waits for you.", "elenco approve m3qa a1 && elenco resume m3qa"),
+    "approve": (
+        _approve,
+        "Allow a call that waits for you.",
+        'elenco approve m3qa a1 && elenco resume m3qa\nelenco approve m3qa a1 --arguments "$(cat edited.json)"',
+    ),
     "deny": (_deny, "Refuse a call that waits for you.", 'elenco deny m3qa a1 --why "use docs/notes.md instead"'),
     "answer": (_answer, "Answer a question that an agent has put to you.", 'elenco answer m3qa q1 "in docs/"'),
     "say": (

@@ -91,10 +91,12 @@ class ActorHooks:
             }
             await self._consult("after_model", event)
 
-    async def compacting(self, why: str) -> None:
-        """Before the history is shortened. A cancelled call may have run some."""
+    async def compacting(self, why: str, by: str = "") -> None:
+        """Before the history is shortened, `by` a person's wish or of itself. A cancelled call may have run some."""
         if "compaction" in self._hooks:
-            await self._consult("compaction", {"why": why, "messages": len(self._agent.history.conversation.messages)})
+            messages = len(self._agent.history.conversation.messages)
+            event = {"trigger": "manual" if by else "auto", "why": why, "messages": messages}
+            await self._consult("compaction", event)
 
     async def sends_back(self, text: str) -> bool:
         """Whether a hook refuses the actor's end; its reason is then in the history.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
@@ -18,6 +19,7 @@ from .content import output_of, progress_text
 from .entry import Entry
 from .offer import Offer
 from .pacing import Pace
+from .resources import read
 from .transports import Witness
 
 if TYPE_CHECKING:
@@ -192,6 +194,8 @@ class Link:
             ctx.output(progress_text(progress, total, message))
 
         client = self.client()
+        if offer.resources:
+            return await read(client, partial(self._bounded, ctx), str(arguments.get("uri") or ""))
         result = await self._bounded(
             ctx, offer.name, lambda: client.call_tool(offer.name, dict(arguments), progress_callback=told)
         )

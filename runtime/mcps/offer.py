@@ -14,13 +14,17 @@ from runtime.wire.shapes import is_list
 
 @attrs.frozen
 class Offer:
-    """One tool of a server: its own name there, and its hints, None where it says nothing."""
+    """One tool of a server: its own name there, and its hints, None where it says nothing.
+
+    `resources` marks the one that stands for the server's resources.
+    """
 
     name: str
     description: str = ""
     parameters: JsonObject = attrs.field(factory=dict[str, Any])
     read_only: bool | None = None
     idempotent: bool | None = None
+    resources: bool = False
 
     @classmethod
     def of(cls, tool: Mapping[str, Any]) -> Offer:

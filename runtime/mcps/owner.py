@@ -15,7 +15,7 @@ from runtime.journal.nursery import serving
 
 from .answers import Answers
 from .link import Down, Gone, Link, Starting, Up
-from .session import Surroundings, connected, offers_of
+from .session import Surroundings, connected, offers_of, with_resources
 from .transports import Unusable, Witness
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Owner(Actor[Relist, None]):
 
         link = self._link
         try:
-            offers = await offers_of(client)
+            offers = with_resources(client, await offers_of(client))
         except (MCPError, ValidationError) as error:
             if first:
                 raise

@@ -16,6 +16,7 @@ from runtime.reaper import Reaper
 
 from .entry import Entry, Unset
 from .offer import Offer, mend
+from .resources import RESOURCES
 from .transports import Unusable, Witness, stdio, tcp
 
 if TYPE_CHECKING:
@@ -140,6 +141,13 @@ async def offers_of(client: Client) -> tuple[Offer, ...]:
             break
         seen.add(cursor)
     return tuple(found.values())
+
+
+def with_resources(client: Client, offers: tuple[Offer, ...]) -> tuple[Offer, ...]:
+    """The tools, and one that reads resources where the server has them and no tool of that name."""
+    if client.server_capabilities.resources is None or any(offer.name == RESOURCES.name for offer in offers):
+        return offers
+    return (*offers, RESOURCES)
 
 
 def as_json(model: Any) -> dict[str, Any]:

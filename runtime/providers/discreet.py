@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from runtime.model import Emit, ModelRequest, Reply
+from functools import cached_property
+
+from runtime.model import ModelRequest
 from runtime.wire.encoder import RequestEncoder
 
 from .http import HttpProvider
@@ -25,10 +27,11 @@ class _Encoder(RequestEncoder):
 class DiscreetProvider(HttpProvider):
     """As HttpProvider; no secret of its server or of the others gets into a request."""
 
-    async def complete(self, request: ModelRequest, emit: Emit) -> Reply:
-        """Stream one reply. Raises ProviderError; a cancelled call closes its connection."""
-        if request.actor not in self._encoders and self._secrets:
-            encoder = _Encoder(self.server.wire, self.server.dialect, self.server.name, request.actor)
-            encoder.forms = tuple(form.encode("latin-1") for secret in self._secrets for form in written(secret))
-            self._encoders[request.actor] = encoder
-        return await super().complete(request, emit)
+    @cached_property
+    def _forms(self) -> tuple[bytes, ...]:
+        return tuple(form.encode("latin-1") for secret in self._secrets for form in written(secret))
+
+    def _encoder(self, actor: str) -> RequestEncoder:
+        encoder = _Encoder(self.server.wire, self.server.dialect, self.server.name, actor)
+        encoder.forms = self._forms
+        return encoder

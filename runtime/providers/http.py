@@ -102,8 +102,7 @@ class HttpProvider:
         """Stream one reply. Raises ProviderError; a cancelled call closes its connection."""
         encoder = self._encoders.get(request.actor)
         if encoder is None:
-            encoder = RequestEncoder(self.server.wire, self.server.dialect, self.server.name, request.actor)
-            self._encoders[request.actor] = encoder
+            encoder = self._encoders[request.actor] = self._encoder(request.actor)
         if not request.attempt:
             self._since[request.actor] = trio.current_time()
         body = encoder.encode(request)
@@ -140,6 +139,9 @@ class HttpProvider:
                 error.retryable, error.retry_after = True, 0.0
             raise self._explained(error, broken) from broken
         return attrs.evolve(reply, left_out=encoder.left_out) if encoder.left_out else reply
+
+    def _encoder(self, actor: str) -> RequestEncoder:
+        return RequestEncoder(self.server.wire, self.server.dialect, self.server.name, actor)
 
     async def _read(self, response: httpx.Response, decoder: wire.Decoder, emit: Emit, chunks: list[bytes]) -> None:
         """Feed the decoder to the body's end, which is not waited for long once the reply is complete."""

@@ -84,7 +84,7 @@ def runner(base: Path) -> Run:
 STATEFUL = frozenset(
     {
         "run", "resume", "runs", "show", "tail", "approve", "deny", "say", "hold", "continue", "cancel", "rename",
-        "delete", "doctor",
+        "limits", "delete", "doctor",
     }
 )  # fmt: skip
 

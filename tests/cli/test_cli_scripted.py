@@ -184,6 +184,38 @@ def test_approval_from_another_process_lets_a_resumed_run_write(
     assert 1 == types(record(waiting)).count("tool.started")
 
 
+def test_left_run_takes_limits_holds_and_edits(
+    elenco: Run, start: Start, until: Until, waiting: str, place: Path
+) -> None:
+    """Limits shown and changed, a hold and an edited approval of a run nobody works on count when it is resumed."""
+    shown = elenco("limits", waiting)
+    assert re.search(r"^coordinator +max_steps +1 step +90 steps +default$", shown.stdout, re.MULTILINE)
+    said = elenco("limits", waiting, "--max-steps", "+5").stderr
+    assert f"the root agent: max_steps 95 steps   then: elenco resume {waiting}\n" == said
+    assert [1, 95] == next(
+        [each["used"], each["of"]]
+        for each in json.loads(elenco("limits", waiting, "--json").stdout)
+        if each["limit"] == "max_steps"
+    )
+    no_limit = elenco("limits", waiting, "--max-steps", "many")
+    assert (2, "error: max_steps must be a number, not 'many'\n") == (no_limit.returncode, no_limit.stderr)
+    assert 0 == elenco("hold", waiting).returncode
+    again = elenco("hold", waiting)
+    assert (2, "error: the run is held already, by you\n") == (again.returncode, again.stderr)
+    for wrong, why in (("{", "--arguments is no JSON"), ("[1]", "--arguments must be a JSON object")):
+        refused = elenco("approve", waiting, "a1", "--arguments", wrong)
+        assert (2, True) == (refused.returncode, why in refused.stderr)
+    edited = json.dumps({"path": "notes.md", "content": "edited\n"})
+    assert 0 == elenco("approve", waiting, "a1", "--arguments", edited).returncode
+    process = start("resume", waiting, "--no-input")
+    until("run.resumed")
+    assert " held " in elenco("runs").stdout
+    assert not (place / "ws" / "notes.md").exists()
+    assert 0 == elenco("continue", waiting).returncode
+    assert "written\n" == process.communicate(timeout=20)[0]
+    assert "edited\n" == (place / "ws" / "notes.md").read_text()
+
+
 def test_denial_reaches_the_model_with_its_reason(elenco: Run, waiting: str, place: Path) -> None:
     """deny --why, then resume: nothing is written and the model reads the reason."""
     assert 0 == elenco("deny", waiting, "a1", "--why", "use docs/ instead").returncode

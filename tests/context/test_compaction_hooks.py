@@ -37,4 +37,4 @@ async def test_a_command_hook_runs_before_a_history_is_shortened(small: Small, M
     assert [HookFinished, ContextCompacted] * len(small.compactions) == [type(event) for event in events]
     heard = [json.loads(line) for line in told.read_text().splitlines()]
     assert [event.why for event in small.compactions] == [each["why"] for each in heard]
-    assert all(each["messages"] > 2 for each in heard)
+    assert all(each["messages"] > 2 and each["trigger"] == "auto" for each in heard)

@@ -240,7 +240,7 @@ async def test_one_decision_lets_its_call_go_on_and_the_other_waits(play: Any) -
                 if isinstance(record.event, ModelRequested) and record.event.turn == 1:
                     break
         assert [one] == list(live.approvals.pending)
-        with pytest.raises(UsageError, match="waits for no decision"):
+        with pytest.raises(UsageError, match="a2 was decided before: allow, by bob"):
             await live.approvals.decide(two.id, "allow", "bob")
         await live.approvals.decide(one.id, "allow", "bob")
         await live.report()

@@ -359,6 +359,31 @@ async def test_a_server_asks_the_agent_s_model(tmp_path: Path, wayward: Way, sam
     assert ([10, 20, 20] if sampling == "allow" else [10, 20]) == paid
 
 
+@pytest.mark.parametrize(("answer", "said"), [("yes", "I am a model"), ("no", "the user refused")])
+async def test_a_person_decides_whether_a_server_gets_the_model(
+    tmp_path: Path, wayward: Way, until: Any, answer: str, said: str
+) -> None:
+    """Where the settings do not say, a person is asked whether a server may have an answer of the agent's model."""
+    play = Play(
+        tmp_path,
+        {"way": wayward()},
+        """
+        lead:
+          - calls: [{name: way_ask_model}]
+          - text: I am a model
+          - text: done
+        """,
+        headless=False,
+    )
+    with trio.fail_after(30):
+        async with play.opened() as live:
+            await until(lambda: bool(live.questions.pending))
+            assert "The MCP server way wants an answer of your model" in play.of(QuestionAsked)[0].text
+            await live.questions.answer("q1", answer, "you")
+            await live.report()
+    assert said in play.results[0]
+
+
 async def test_cancelling_a_run_while_a_server_is_awaited_ends_it(tmp_path: Path, wayward: Way) -> None:
     """A run that is cancelled while it waits for a server to start ends at once, cancelled."""
     play = Play(tmp_path, {"way": wayward("silent", startup_timeout=60)}, "lead: [{text: done}]")

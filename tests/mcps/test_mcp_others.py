@@ -25,6 +25,7 @@ from runtime.mcps.entry import Entry
 from runtime.mcps.sign_in import Kept, forget
 
 MODULES = Path(os.environ.get("ELENCO_NODE") or Path(__file__).parent.parent.parent / ".npm") / "node_modules"
+ELENCO = Path(sys.executable).with_name("elenco")
 OURS = MODULES / "node" / "bin" / "node"
 NODE = str(OURS) if OURS.exists() else shutil.which("node")
 FULL = bool(os.environ.get("ELENCO_FULL"))
@@ -140,16 +141,25 @@ def test_the_conformance_runner_is_content(tmp_path: Path, version: str, scenari
     line = next((line for line in scenarios_of(runner) if line.strip().startswith(f"- {scenario} ")), "")
     if version not in line:
         pytest.skip(f"this release of the runner has no {scenario} for {version}")
-    elenco = Path(sys.executable).with_name("elenco")
-    words = [str(NODE), runner, "client", "--command", f"{elenco} mcp conform", "--scenario", scenario]
+    is_content(runner, f"{ELENCO} mcp conform", scenario, version, tmp_path)
+
+
+def test_a_person_signs_in_and_the_tokens_are_used(tmp_path: Path, cases: Path) -> None:
+    """A person signs in by the address that `elenco mcp login` prints, and later commands use the tokens it keeps."""
+    client = f"{sys.executable} {cases / 'sign_in_client.py'} {ELENCO} {tmp_path}"
+    is_content(script("conformance"), client, "auth/metadata-default", "2025-11-25", tmp_path / "out")
+
+
+def is_content(runner: str, client: str, scenario: str, version: str, out: Path) -> None:
+    words = [str(NODE), runner, "client", "--command", client, "--scenario", scenario, "--timeout", "80000"]
     found = subprocess.run(
-        [*words, "--spec-version", version, "-o", str(tmp_path)],
+        [*words, "--spec-version", version, "-o", str(out)],
         capture_output=True,
         text=True,
         timeout=90,
         check=False,
     )
-    checks = [check for file in tmp_path.rglob("checks.json") for check in json.loads(file.read_text())]
+    checks = [check for file in out.rglob("checks.json") for check in json.loads(file.read_text())]
     assert 0 == found.returncode, found.stdout[-2000:] + found.stderr[-2000:]
     assert "SUCCESS" in {check["status"] for check in checks}
     assert set() == {check["id"] for check in checks if check["status"] in ("FAILURE", "WARNING")}

@@ -42,6 +42,9 @@ async def test_calls_work_in_every_dialect(bench: Any, decent: Decent, until: An
         assert "3" == (await it.call("dec_add", a=1, b=2)).content
         await it.call("dec_count", to=3)
         assert "counting (3/3)\n" == it.shown[-1]
+        assert "note://one   note, One note., text/plain" == (await it.call("dec_read_resource")).content
+        assert "the note" in (await it.call("dec_read_resource", uri="note://one")).content
+        assert (await it.call("dec_read_resource", uri="note://none")).is_error
         big = await it.call("dec_big", size=3_000_000)
         assert ("ok", True) == (big.kind, "left out" in big.content)
         assert "16777216" in (await it.call("dec_big", size=20_000_000)).content

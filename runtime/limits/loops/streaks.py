@@ -69,7 +69,7 @@ class SameAnswers:
         else:
             # Asking about something else is no repetition even if the answer is; notes have no subject.
             about = Relation.SAME if own_notes else relation(streak.question, question)
-            gained = {Relation.SAME: 1.0, Relation.VARIANT: 0.85, Relation.OTHER: 0.25}[about]
+            gained = 1.0 if about is Relation.SAME else 0.85 if about is Relation.VARIANT else 0.25
             if mark != streak.mark and not own_notes:
                 gained /= 2
             if waited - streak.waited >= WAIT:

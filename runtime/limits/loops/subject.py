@@ -39,14 +39,16 @@ def flat(arguments: Mapping[str, Any]) -> dict[str, Scalar]:
     found: dict[str, Scalar] = {}
 
     def walk(path: str, value: Any) -> None:
-        if is_mapping(value):
+        if isinstance(value, str):  # first, for nearly all are
+            found[path] = value[:400]
+        elif value is None or isinstance(value, int | float):
+            found[path] = value
+        elif is_mapping(value):
             for key, item in value.items():
                 walk(f"{path}.{key}" if path else str(key), item)
         elif is_list(value):
             for place, item in enumerate(value[:20]):
                 walk(f"{path}.{place}", item)
-        elif value is None or isinstance(value, int | float):
-            found[path] = value
         else:
             found[path] = str(value)[:400]
 
