@@ -48,6 +48,7 @@ export function Virtual({ items, keyOf, row, height, fixed = false, stick = fals
   }, [reveal]);
 
   const scrolled = () => {
+    if (!box.current) return; // scrolled a moment ago, taken off the page since
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     atEnd.current = scrollTop + clientHeight >= scrollHeight - 30;
     draw();
