@@ -58,12 +58,38 @@ def main() -> None:
         _shot(page, "run-dark")
         page.size(390, 780)
         _shot(page, "narrow")
+        page.dark(False)
+        page.size(1280, 1000)
+        address = link.partition("#")[0]
+        _compared(page, address)
+        _played(page, address)
 
 
 def _shot(page: Page, name: str) -> None:
     page.js("scrollTo(0, 0)")
     time.sleep(0.4)  # a frame for what is still moving
     (SHOTS / f"dash-{name}.png").write_bytes(page.shot())
+
+
+def _compared(page: Page, address: str) -> None:
+    """The two runs that ended before the one under way."""
+    page.goto(f"{address}#/runs")
+    page.until("document.querySelectorAll('.runs tbody tr').length >= 3")
+    older = "[...document.querySelectorAll('.runs tbody a')].map((each) => each.textContent).slice(-2).join('/')"
+    page.goto(f"{address}#/compare/{page.js(older)}")
+    page.until("document.querySelector('.compare')")
+    _shot(page, "compare")
+
+
+def _played(page: Page, address: str) -> None:
+    page.goto(f"{address}#/playground")
+    page.until("document.querySelector('.editor')")
+    page.type(".settings textarea", "How are words split?")
+    page.until("!document.querySelector('.settings button.first').disabled")
+    page.click("button", "Run")
+    page.until("document.querySelector('.trial .state.completed')", 60)
+    page.size(1280, 1250)
+    _shot(page, "playground")
 
 
 def _asked(workspace: Path, state: str, task: str) -> None:

@@ -32,7 +32,7 @@ from .context.summary import (
     with_words_cut,
     within,
 )
-from .context.window import Window, window_in
+from .context.window import Window, counts_reply, window_in
 from .errors import UsageError
 from .events import CompactionRequested, ContextCompacted
 from .known import OFFLINE
@@ -161,21 +161,18 @@ class Compactor:
     async def refused(self, error: ProviderError) -> bool:
         """A provider said that the request is too long: whether a smaller one can be sent now.
 
-        Its window is then at most what it says, else less than what it has just refused. A cancelled call leaves the
+        Its window is then at most what it names, else what it has just refused. A cancelled call leaves the
         history as it was, or compacted and on record.
         """
         me, before = self._me, self.window
         used, cap = self.used(), me.request("turn", 0).max_output_tokens
         said = window_in(error.message)
-        learned = said if said is not None and said < used + cap else (used + cap) * 3 // 4
-        if before is not None:
-            learned = min(learned, before.size)
-        window = self.window = Window(max(learned, MIN_OUTPUT))
-        # A refusal inside a window that was known means that the prompt has more tokens than anybody thought.
-        if window.is_full(used) or (before is not None and window.size >= before.size):
-            target = min(window.target, used // 2)
-            return await self._compact(used, target, "the provider refused the prompt as too long")
-        return me.request("turn", 0).max_output_tokens < cap
+        named = said if said is not None and said < used + cap else None
+        learned = used if named is None else named
+        window = self.window = Window(max(MIN_OUTPUT, learned if before is None else min(learned, before.size)))
+        if counts_reply(error.message) and not window.is_full(used) and (before is None or window.size < before.size):
+            return me.request("turn", 0).max_output_tokens < cap
+        return await self._compact(used, min(window.target, used // 2), "the provider refused the prompt as too long")
 
     async def by_hand(self, by: str) -> str:
         """Compact because a person asked for it; what came of it, in words. A cancelled call leaves it asked for."""

@@ -93,16 +93,14 @@ class Steering:
 
     async def hold(self, command: Hold) -> JsonObject:
         run = self.live.run
-        path = (await self._agent(command.actor)).path if command.actor is not None else RUN
-        if not run.live:
-            await self._agent(None)
+        path = await self._held(command.actor)
         run.holds.hold(path, _by(command))
         run.append(ActorHeld(actor=path, by=_by(command)))
         return await self._done(actor=path)
 
     async def go_on(self, command: Continue) -> JsonObject:
         run = self.live.run
-        path = (await self._agent(command.actor)).path if command.actor is not None else RUN
+        path = await self._held(command.actor)
         for each in run.holds.release(path):
             run.append(ActorContinued(actor=each, by=_by(command)))
         return await self._done(actor=path)
@@ -152,6 +150,11 @@ class Steering:
         seq = journal.last_seq
         await journal.barrier()
         return {"seq": seq, **result}
+
+    async def _held(self, actor: str | None) -> str:
+        """Under which path a live actor, or the whole run for None, is held."""
+        agent = await self._agent(actor)
+        return RUN if actor is None else agent.path
 
     async def _agent(self, actor: str | None) -> Agent:
         """The live actor of that path, the root for None. Raises UsageError saying why there is none."""

@@ -15,7 +15,7 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import attrs
@@ -26,7 +26,7 @@ from runtime.cli.command_chat import carry_name
 from runtime.cli.earlier import Earlier, look_up
 from runtime.cli.live import Outcome, note_end, row_of
 from runtime.cli.prompts import Keyboard
-from runtime.cli.server_prompts import filled_in, is_prompt
+from runtime.cli.server_prompts import filled_in, is_prompt, prompts_of
 from runtime.cli.watcher import Watcher
 from runtime.continuation import Continuation, continuation_of
 from runtime.errors import ElencoError, JournalError, UsageError, first_of
@@ -35,6 +35,7 @@ from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run
 from runtime.journal.read import load
+from runtime.mcps.entry import Entry
 from runtime.messages import JsonObject
 from runtime.outline import RunOptions, outline
 from runtime.record import report_to_json
@@ -79,7 +80,7 @@ class Host:
             nursery.start_soon(self._on_signals)
             nursery.start_soon(self._listen, send)
             async for message in receive:
-                await self._carry_out(message)
+                await self._carry_out(message, nursery)
             nursery.cancel_scope.cancel()
 
     async def _on_signals(self) -> None:
@@ -115,11 +116,13 @@ class Host:
 
     # --- what the screen asks --------------------------------------------------------------------------------------
 
-    async def _carry_out(self, message: JsonObject) -> None:
+    async def _carry_out(self, message: JsonObject, nursery: trio.Nursery) -> None:
         try:
             match message["op"]:
                 case "look":
-                    await self._look()
+                    servers = await self._look()
+                    if servers:
+                        nursery.start_soon(self._prompts, servers)
                 case "turn":
                     await self._turn(message)
                 case "finish":
@@ -138,7 +141,8 @@ class Host:
                 raise
             self.tell({"event": "error", "op": message["op"], "text": str(fault), "code": fault.exit_code})
 
-    async def _look(self) -> None:
+    async def _look(self) -> Mapping[str, Entry]:
+        """Tell what is around; the MCP servers whose prompts are commands."""
         seen = await trio.to_thread.run_sync(outline, self.options)
         found = await trio.to_thread.run_sync(surroundings, seen)
         self.tell(
@@ -151,6 +155,13 @@ class Host:
                 **found,
             }
         )
+        return {name: seen.servers[name] for name in seen.root.mcps if not seen.servers[name].disabled}
+
+    async def _prompts(self, servers: Mapping[str, Entry]) -> None:
+        """Tell which prompts the servers offer; they are asked beside the turns, each over a connection of its own."""
+        with contextlib.suppress(ElencoError):
+            found = await trio.to_thread.run_sync(prompts_of, self.arguments, servers, abandon_on_cancel=True)
+            self.tell({"event": "prompts", "prompts": found})
 
     async def _use(self, run: object, *, named: bool) -> None:
         """The conversation that the next turn continues, None for a new one; `named`: its name goes with it."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import attrs
 
-from runtime.errors import ElencoError, JournalError
+from runtime.errors import ElencoError, JournalError, UsageError, did_you_mean
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
@@ -19,7 +19,7 @@ from runtime.known import check_name
 from runtime.messages import JsonObject
 from runtime.outline import RunOptions, outline, settings_of
 from runtime.watch import Disconnected, NotRunning
-from runtime.watch.commands import Cancel, Command, Compact, SetModel
+from runtime.watch.commands import Cancel, Command, Compact, SetModel, SwitchServer
 from runtime.watch.lines import record_from
 from runtime.watch.on_asyncio import connect
 
@@ -164,6 +164,7 @@ class Session:
         """Start the runtime again after it has ended before its time, and go on where it was."""
         if self.broken:
             self.broken = ""
+            self._begins()
             self._spawn(self._restart())
 
     def cancel(self) -> None:
@@ -208,17 +209,20 @@ class Session:
             self.engine.send("turn", text="/compact", compacts=True, model=self.chosen or None, debug=self.debug)
 
     def switch_server(self, name: str, *, on: bool) -> None:
-        """Switch an MCP server on or off, from the next turn on. Raises UsageError for one that is not named here."""
+        """Switch an MCP server on or off, now and in later turns. Raises UsageError for no such one."""
         options = attrs.evolve(
             self.options,
             mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
             no_mcp=(*_without(self.options.no_mcp, name), *([] if on else [name])),
         )
-        outline(options)
+        check_server(options, name)
         self.options = options
         self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
         self.engine.send("look")
-        self.tell(f"{name} is {'on' if on else 'off'} from the next turn on")
+        if self.busy and not self.starting:
+            self.ask(SwitchServer(server=name, on=on, by=BY))
+        else:
+            self.tell(f"{name} is {'on' if on else 'off'} from the next turn on")
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -256,6 +260,8 @@ class Session:
                 self.model = self.chosen or (self.model if self.begun and self.model else str(message["model"]))
                 if message["notice"]:
                     self.tell(str(message["notice"]))
+            case "prompts":
+                self.prompts = [Slash(**each, origin="server") for each in message["prompts"]]
             case "began":
                 self._began(str(message["run"]), cast("int | None", message.get("window")))
             case "ended":
@@ -388,6 +394,13 @@ def added(looked: Mapping[str, Any], prompts: Iterable[Slash] = ()) -> list[Slas
 
 def _without(names: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
+
+
+def check_server(options: RunOptions, name: str) -> None:
+    """Raises UsageError for an MCP server that no agent here names."""
+    known = outline(options).servers
+    if name not in known:
+        raise UsageError(f"no agent here has an MCP server '{name}'{did_you_mean(name, known)}")
 
 
 def _gone(folder: RunFolder) -> None:

@@ -127,9 +127,9 @@ class Commands:
             case _:
                 raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
         options = attrs.evolve(chat.options, mcp=mcp, no_mcp=no_mcp)
-        from runtime.outline import outline
+        from runtime.chat.session import check_server
 
-        outline(options)
+        check_server(options, name)
         chat.options = options
         print(f"{name} is {given.words[0]} from the next turn on", file=sys.stderr)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -11,7 +12,12 @@ from runtime.errors import ElencoError, UsageError
 from runtime.mcps.content import prompt_text
 from runtime.outline import RunOptions, outline
 
+from .visible import one_line
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runtime.mcps.entry import Entry
     from runtime.mcps.fleet import Fleet
 
 _LINE = re.compile(r"/(?P<server>[^\s:/]+):(?P<prompt>\S+)(?P<rest>\s.*)?", re.DOTALL)
@@ -51,6 +57,34 @@ def filled_in(line: str, options: RunOptions, arguments: argparse.Namespace) -> 
 
     with_servers(arguments, {name: entry}, ask)
     return said[0]
+
+
+def prompts_of(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> list[dict[str, str]]:
+    """The prompts that servers offer: how each is typed in a chat, with what, and what it is for. Blocks.
+
+    A server that cannot be reached, or has none, offers none.
+    """
+    from .command_mcp import with_servers
+
+    found: list[dict[str, str]] = []
+
+    async def ask(fleet: Fleet) -> int:
+        from mcp import MCPError
+
+        await fleet.ready(list(servers))
+        for name in servers:
+            link = fleet.links[name]
+            if link.outage():
+                continue
+            with contextlib.suppress(MCPError):
+                for prompt in (await link.client().list_prompts()).prompts:
+                    usage = " ".join(f"{each.name}=…" for each in prompt.arguments or ())
+                    summary = one_line(prompt.description or f"a prompt of {name}", 80)
+                    found.append({"name": f"{name}:{prompt.name}", "usage": one_line(usage, 60), "summary": summary})
+        return 0
+
+    with_servers(arguments, servers, ask)
+    return found
 
 
 def _given(rest: str) -> dict[str, str]:

@@ -73,3 +73,11 @@ def window_in(message: str) -> int | None:
         if found := pattern.search(message):
             return int(found[1])
     return None
+
+
+_REPLY = re.compile(r"in the completion|max_(?:completion_|output_)?tokens|output tokens", re.IGNORECASE)
+
+
+def counts_reply(message: str) -> bool:
+    """Whether a refusal says that prompt and reply together are too long: a shorter reply may then do."""
+    return _REPLY.search(message) is not None

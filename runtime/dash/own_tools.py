@@ -9,6 +9,7 @@ no more trusted than what any server sends.
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import shlex
@@ -162,6 +163,7 @@ def _tool(written: _Written, spec: Mapping[str, Any]) -> Tool:
     if not isinstance(timeout, int | float) or not 0 < timeout <= TIMEOUT:
         raise ValueError(f"{name}: timeout is a number of seconds, at most {TIMEOUT:.0f}")
     changes = effects != "none"
+    digest = hashlib.sha256(written.code.encode(errors="replace")).hexdigest()[:12]
 
     async def run(ctx: ToolContext, **arguments: Any) -> Output:
         return await _call(ctx, written, name, arguments, changes=changes)
@@ -169,7 +171,7 @@ def _tool(written: _Written, spec: Mapping[str, Any]) -> Tool:
     def about(arguments: JsonObject) -> Subject:
         # Nobody has answered for this code: what it says of its effects spares no question.
         del arguments
-        return PlainSubject(name, changes=changes)
+        return PlainSubject(name, changes=changes, code=f"{FILE}:{digest}")
 
     def preview(ctx: ToolContext, arguments: JsonObject) -> str:
         del ctx

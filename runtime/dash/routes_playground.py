@@ -188,11 +188,13 @@ def _saved(body: JsonObject) -> JsonObject:
 
 
 def _told(work: Callable[[], JsonObject]) -> JsonObject:
-    """The faults of a draft are an answer like any other."""
+    """What is wrong with a draft, or keeps it from being saved or run, is an answer like any other."""
     try:
         return work()
     except DefinitionError as error:
         return {"error": str(error), "faults": faults_to_json(error.faults)}
+    except ElencoError as error:
+        return {"error": str(error)}
 
 
 def _seq(text: str) -> int:

@@ -9,7 +9,8 @@ def grants_of(subject: Subject) -> tuple[str, ...]:
     """The grants that together cover a call, as a person reads them; none where it cannot be allowed beforehand.
 
     A grant for a path is for that path and that tool, one for a command for that command line, one for a host for that
-    host. Reading a file that the call also changes is covered by the change.
+    host, one for code of one's own for that very code. Reading a file that the call also changes is covered by the
+    change.
     """
     match subject:
         case PathSubject(tool=tool, uses=uses):
@@ -30,5 +31,5 @@ def grants_of(subject: Subject) -> tuple[str, ...]:
             return (f"mcp({server}/{name})",)
         case AgentSubject(agent=agent):
             return (f"agent({agent})",)
-        case PlainSubject(tool=tool):
-            return (tool,)
+        case PlainSubject(tool=tool, code=code):
+            return (f"{tool} as {code}" if code else tool,)

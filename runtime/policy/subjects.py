@@ -71,11 +71,15 @@ class AgentSubject:
 
 @attrs.frozen
 class PlainSubject:
-    """Any other call. `private` means that it touches nothing but the agent's own notes and results."""
+    """Any other call. `private` means that it touches nothing but the agent's own notes and results.
+
+    `code` names the very code it runs, where the tool of that name may have other code next time.
+    """
 
     tool: str
     changes: bool = True
     private: bool = False
+    code: str = ""
 
 
 Subject: TypeAlias = PathSubject | ShellSubject | HostSubject | McpSubject | AgentSubject | PlainSubject

@@ -164,6 +164,8 @@ async def test_a_held_actor_can_be_cancelled(stage: Stage, autojump_clock: MockC
         await trio.sleep(100)
         await Steering(live).run(Cancel(by="ada"))
         report = await live.report()
+        with pytest.raises(UsageError, match="too late: the run has ended"):
+            await Steering(live).run(Continue(by="ada"))
     assert report is not None
     assert "cancelled" == report.status
     assert 1 == len(stage.of(ToolStarted))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runtime.chat.screen.prompt import Prompt
 from runtime.journal import index
 from runtime.watch import Cancel
 
 if TYPE_CHECKING:
     from .conftest import Drive, Place, Screen
 
+ELENCO = str(Path(sys.executable).with_name("elenco"))
 EDITS = """
 coordinator:
   - calls: [{name: read_file, arguments: {path: a.txt}}]
@@ -154,7 +160,7 @@ def test_conversations_are_named_branched_left_and_taken_up(place: Place, drive:
         await screen.until("one?", "two?", "An answer.")
         await screen.pilot.press("up")
         await screen.pilot.press("up")
-        await screen.when(lambda: "/sessions words" == screen.app.query_one("#prompt").text, "what was typed before")  # type: ignore[attr-defined]
+        await screen.when(lambda: "/sessions words" == screen.app.query_one(Prompt).text, "what was typed before")
 
     assert [one, two] == drive(again, "--model", script, resume=two).session.turns
 
@@ -210,3 +216,55 @@ def test_the_pages_beside_and_the_lists_are_there(place: Place, drive: Drive) ->
         await screen.until("/models [PROVIDER/MODEL]", "Ctrl-C cancels the turn")
 
     drive(steps, "--model", place.script('coordinator: [{text: "Hello."}]'))
+
+
+SERVER = '''
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("notes")
+
+
+@server.tool()
+def note() -> str:
+    """One note."""
+    return "the note"
+
+
+@server.prompt()
+def daily(day: str) -> str:
+    """The notes of a day."""
+    return f"What was on {day}?"
+
+
+server.run("stdio")
+'''
+
+
+def test_prompts_and_servers_of_mcp_are_commands(place: Place, drive: Drive) -> None:
+    """A server's prompts complete and are filled in by it; /mcps off and on reaches a turn under way, on record."""
+    (place.workspace / "server.py").write_text(SERVER)
+    (place.workspace / "agents").mkdir()
+    (place.workspace / "agents" / "noter.md").write_text(
+        "---\nname: noter\ndescription: Notes.\nmcps: [notes]\n---\nNote it.\n"
+    )
+    entry = {"command": sys.executable, "args": ["server.py"]}
+    (place.workspace / "elenco.yaml").write_text(json.dumps({"mcpServers": {"notes": entry}}))
+    subprocess.run([ELENCO, "trust", "--yes"], check=True, capture_output=True)
+
+    async def steps(screen: Screen) -> None:
+        await screen.when(lambda: bool(screen.app.session.prompts), "the server's prompts")
+        screen.app.query_one(Prompt).put("/notes")
+        await screen.until("/notes:daily day=…", "The notes of a day.")
+        await screen.pilot.press("tab")
+        assert "/notes:daily " == screen.app.query_one(Prompt).text
+        await screen.say("/notes:daily day=monday")
+        await screen.until("> What was on monday?")
+        await screen.when(lambda: screen.app.session.view.root is not None, "the agent")
+        await screen.say("/mcps off notes")
+        await screen.when(lambda: "mcp.switched" in place.types(screen.app.session.turns[0]), "off")
+        await screen.say("/mcps on nothing")
+        await screen.until("/mcps: no agent here has an MCP server 'nothing'")
+        await screen.pilot.press("ctrl+c")
+        await screen.until("cancelled  ")
+
+    drive(steps, "noter", "--model", place.script('noter: [{stall: 600, text: "Hm."}]'))

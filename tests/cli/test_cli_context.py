@@ -114,7 +114,7 @@ def test_another_process_asks_for_a_compaction(
     model = script(
         "solo:\n"
         + reads(0, 1)
-        + "  - {calls: [{name: read_file, arguments: {path: f2.txt}}], stall: 2}\n"
+        + "  - {calls: [{name: read_file, arguments: {path: f2.txt}}], stall: 8}\n"
         + '  - text: "done"\n'
     )
     live = start("run", "solo", "go", "--model", model, "--quiet")

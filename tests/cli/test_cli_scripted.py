@@ -302,7 +302,7 @@ def test_other_processes_watch_speak_to_and_cancel_a_live_run(
 
 def test_live_run_is_held_and_goes_on(elenco: Run, start: Start, script: Script, until: Until) -> None:
     """hold stops it before its next step, continue lets it end as ever."""
-    model = script("coordinator:\n  - {stall: 1, calls: [{name: list_files}]}\n  - text: ok\n")
+    model = script("coordinator:\n  - {stall: 6, calls: [{name: list_files}]}\n  - text: ok\n")
     process = start("run", "Wait", "--model", model)
     run = until("model.requested")
     assert 0 == elenco("hold", run).returncode
@@ -318,7 +318,7 @@ def test_approval_reaches_a_live_run(elenco: Run, start: Start, script: Script, 
     model = script(
         "coordinator:\n  - calls: [{name: delegate_to_researcher, arguments: {task: x}},"
         " {name: delegate_to_scribe, arguments: {task: x}}]\n  - text: ok\n"
-        "researcher:\n  - {stall: 2, text: slow}\n"
+        "researcher:\n  - {stall: 8, text: slow}\n"
         "scribe:\n  - calls: [{name: write_file, arguments: {path: notes.md, content: hi}}]\n  - text: wrote\n"
     )
     agents = place / "ws" / "agents"

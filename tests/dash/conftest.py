@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ import httpx
 import pytest
 
 from bench.browser import Browser, browser, installed
+from runtime.dash.shell import FOLDER
 from runtime.journal.folder import State
 
 _SCRIPT = Path(sys.executable).with_name("elenco")
+PURE = Path(__file__).with_name("pure.mjs")
+Node = Callable[..., list[Any]]
 COMMAND = [str(_SCRIPT)] if _SCRIPT.exists() else [sys.executable, "-m", "runtime.cli"]
 
 
@@ -151,3 +155,20 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("NO CHROMIUM HERE: the dashboard's pages are not tested (apt install chromium)")
     with browser() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def node() -> Node:
+    """Tasks done by the pages' own modules: `node({"task": "views", …}, …)`."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("NO NODE HERE: the pages' pure modules are not tested by themselves (apt install nodejs)")
+
+    def run(*tasks: dict[str, Any]) -> list[Any]:
+        words = [program, "--experimental-default-type=module", str(PURE), str(FOLDER)]
+        done = subprocess.run(words, input=json.dumps(tasks), capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        found: list[Any] = json.loads(done.stdout)
+        return found
+
+    return run

@@ -3,8 +3,8 @@
 import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.argv[2]}/`);
-const [api, fold, look, format, lanes, runlist] = await Promise.all(
-  ["splitter.js", "fold.js", "look.js", "format.js", "lanes.js", "runlist.js"].map((name) => import(new URL(name, folder))),
+const [api, fold, look, format, lanes, runlist, spending, draft] = await Promise.all(
+  ["splitter.js", "fold.js", "look.js", "format.js", "lanes.js", "runlist.js", "spending.js", "draft.js"].map((name) => import(new URL(name, folder))),
 );
 
 let text = "";
@@ -51,6 +51,12 @@ const TASKS = {
   },
   format: ({ name, values }) => values.map((value) => format[name](...value)),
   lanes: ({ bars, paths }) => lanes.layOut(bars, paths),
+  /** Spending laid out over the last days: `{rows, measure, by, today, days}`. */
+  spending: ({ rows, measure, by, today, days }) => {
+    const laid = spending.layOut(rows, { measure, by, days: spending.lastDays(today, days) });
+    return { ...laid, stacked: spending.stacked(laid.groups) };
+  },
+  keys: ({ asked, providers }) => asked.map(([model, base]) => draft.keyVariable(model, base, providers)),
   runs: ({ runs, filter }) => runlist.chosenRuns(runs, filter).map((run) => run.id),
 };
 

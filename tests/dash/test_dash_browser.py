@@ -97,7 +97,7 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
     model = prepare(place.workspace, hostile=HOSTILE)
     with place.live("Write release notes " + HOSTILE, "--model", model) as (run, process):
         page = chromium.page(dash.link)
-        told(page, "Write release notes", "table")
+        told(page, "Write release notes", "table.runs")
         assert "#/runs" == page.js("location.hash")
         page.click("a", run)
 
@@ -247,7 +247,7 @@ def test_a_run_that_nobody_works_on_takes_decisions_for_its_next_process(
     model = place.script("late.json", {"coordinator": turns})
     assert 4 == place.run("run", "late", "--model", model).returncode
     page = chromium.page(dash.link)
-    page.click("tbody tr:first-child a")
+    page.click(".runs tbody tr:first-child a")
     page.click(".ask button", "Approve")
     told(page, "recorded: it counts when the run goes on", ".said")
     page.until("!document.querySelector('.ask')")
@@ -361,10 +361,10 @@ def test_the_list_filters_and_the_pages_fit_a_narrow_screen_in_light_and_dark(
 ) -> None:
     """The list filters by words, state and agent; the pages fit a narrow screen, light and dark; all has a name."""
     page = chromium.page(dash.link)
-    page.until("document.querySelectorAll('tbody tr').length >= 2")
+    page.until("document.querySelectorAll('.runs tbody tr').length >= 2")
     page.key("/")
     page.send("Input.insertText", text="release notes")
-    page.until("document.querySelectorAll('tbody tr').length === 1")
+    page.until("document.querySelectorAll('.runs tbody tr').length === 1")
     page.type("#words", "")
     page.key("Backspace", 8)
     page.js(
@@ -377,7 +377,7 @@ def test_the_list_filters_and_the_pages_fit_a_narrow_screen_in_light_and_dark(
     page.until(
         "[...document.querySelectorAll('tbody .state')].every((each) => each.textContent.startsWith('cancelled'))"
     )
-    page.until("document.querySelectorAll('tbody tr').length >= 1")
+    page.until("document.querySelectorAll('.runs tbody tr').length >= 1")
     assert [] == unnamed(page)
     ground = "getComputedStyle(document.body.parentElement).backgroundColor"
     light = page.js(ground)
@@ -387,7 +387,7 @@ def test_the_list_filters_and_the_pages_fit_a_narrow_screen_in_light_and_dark(
     page.until(f"{ground} === {json.dumps(light)}")
     page.size(390, 800)
     assert page.js("document.documentElement.scrollWidth") <= 390
-    page.click("tbody a")
+    page.click(".runs tbody a")
     page.until("document.querySelector('.item')")
     for name in ("Timeline", "Messages", "Alerts", "Events", "Conversation"):
         tab(page, name)

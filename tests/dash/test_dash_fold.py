@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.dash.shell import FOLDER
 from runtime.events import Record
 from runtime.journal.replay import fold
 from runtime.journal.state import RunState
@@ -21,25 +17,7 @@ from runtime.simulate import simulation
 from runtime.simulate.store import Store
 from runtime.watch.lines import line
 
-PURE = Path(__file__).with_name("pure.mjs")
 Node = Callable[..., list[Any]]
-
-
-@pytest.fixture(scope="module")
-def node() -> Node:
-    """Tasks done by the pages' own modules: `node({"task": "views", …}, …)`."""
-    program = shutil.which("node")
-    if program is None:
-        pytest.skip("NO NODE HERE: the pages' pure modules are not tested by themselves (apt install nodejs)")
-
-    def run(*tasks: dict[str, Any]) -> list[Any]:
-        words = [program, "--experimental-default-type=module", str(PURE), str(FOLDER)]
-        done = subprocess.run(words, input=json.dumps(tasks), capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-        found: list[Any] = json.loads(done.stdout)
-        return found
-
-    return run
 
 
 def lines(records: Sequence[Record]) -> list[dict[str, Any]]:

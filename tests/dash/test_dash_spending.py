@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from runtime.journal.index import delete
 from runtime.messages import Usage
 from runtime.record import usage_to_json
 
+Node = Callable[..., list[Any]]
 NOON = 1_790_000_100.0
 
 
@@ -145,3 +147,52 @@ def total(usage: Spending) -> tuple[int, int, float]:
 def test_a_state_folder_without_runs_has_spent_nothing(tmp_path: Path) -> None:
     """Where there is no run there is no row."""
     assert [] == Spending(State(tmp_path)).as_json(0)["rows"]
+
+
+MEASURES = {"tokens": ("input", "output"), "cost": ("cost_usd",), "model calls": ("calls",)}
+
+
+def test_a_page_lays_out_what_the_server_counted(node: Node) -> None:
+    """By day and group, the biggest first and the small ones together, the page's sums are those of the rows."""
+    chance = random.Random(7)
+    days = ["2026-02-27", "2026-02-28", "2026-03-01", "2026-03-02"]
+    tasks: list[dict[str, Any]] = []
+    for _ in range(40):
+        rows = [
+            {
+                "day": chance.choice(days),
+                "agent": chance.choice("abcdefghij"),
+                "model": chance.choice("xy"),
+                **{name: chance.randrange(1000) for name in ("input", "output", "calls", "unpriced")},
+                "cost_usd": chance.randrange(64) / 64,
+            }
+            for _ in range(chance.randrange(30))
+        ]
+        shape = {"measure": chance.choice(list(MEASURES)), "by": chance.choice(["agent", "model", ""])}
+        tasks.append({"task": "spending", "rows": rows, **shape, "today": "2026-03-02", "days": 3})
+    for task, found in zip(tasks, node(*tasks), strict=True):
+        assert days[1:] == found["days"]
+        within = [row for row in task["rows"] if row["day"] != days[0]]
+        value = {id(row): sum(row[name] for name in MEASURES[task["measure"]]) for row in within}
+        for group in found["groups"]:
+            if group["name"] != "others":
+                mine = [row for row in within if not task["by"] or row[task["by"]] == group["name"]]
+                sums = [sum(value[id(row)] for row in mine if row["day"] == day) for day in days[1:]]
+                assert (sums, sum(sums)) == (group["values"], group["total"])
+        assert sum(value.values()) == sum(group["total"] for group in found["groups"])
+        assert sum(row["unpriced"] for row in within) == found["unpriced"]
+        named = [group["total"] for group in found["groups"] if group["name"] != "others"]
+        assert sorted(named, reverse=True) == named
+        assert len(found["groups"]) <= 6
+        if found["groups"]:
+            tops = [sum(column) for column in zip(*(group["values"] for group in found["groups"]), strict=True)]
+            assert tops == found["stacked"][-1]
+
+
+def test_a_page_asks_for_the_key_that_the_model_needs(node: Node) -> None:
+    """The page asks for a key where the model's provider needs one, and names its variable."""
+    providers = [{"name": "openai", "variable": "OPENAI_API_KEY"}, {"name": "ollama", "variable": None}]
+    asked = [["openai/x", ""], ["ollama/x", ""], ["offline/extract", ""], ["scripted/a.yaml", ""], ["my-lab/x", "u"]]
+    asked += [["x", "http://127.0.0.1"], ["x", ""]]
+    (found,) = node({"task": "keys", "asked": asked, "providers": providers})
+    assert ["OPENAI_API_KEY", "", "", "", "MY_LAB_API_KEY", "SERVER_API_KEY", ""] == found

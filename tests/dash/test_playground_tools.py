@@ -10,6 +10,7 @@ import pytest
 from runtime.dash.own_tools import describe, faults_of, names_in
 from runtime.permits import Permits
 from runtime.policy.decision import Ceiling
+from runtime.policy.grants import grants_of
 from runtime.policy.paths import Workspace
 from runtime.policy.rules import Permissions
 from runtime.reaper import Reaper, open_reaper
@@ -144,11 +145,15 @@ async def test_own_code_runs_in_walls_alone(boxes: Sandbox, tmp_path: Path, monk
 
 
 async def test_a_call_of_own_code_asks_whatever_it_says_of_itself(boxes: Sandbox, tmp_path: Path) -> None:
-    """That a tool of one's own changes nothing is its own word: it asks, unless a rule allows it."""
+    """That own code changes nothing is its own word: it asks, and what was allowed of it once is that code alone."""
     (words, *_) = (await describe(CODE, boxes, ())).tools
+    (changed, *_) = (await describe(f"{CODE}\n# otherwise", boxes, ())).tools
     with Workspace(tmp_path / "ws") as workspace:
-        decision = await Permits(Permissions(), Ceiling()).decide(words, {"text": "a"}, workspace)
-    assert "ask" == decision.verdict
+        permits = Permits(Permissions(), Ceiling())
+        assert "ask" == (await permits.decide(words, {"text": "a"}, workspace)).verdict
+        permits.grants.add(grants_of(await permits.subject(words, {"text": "a"}, workspace)))
+        assert "allow" == (await permits.decide(words, {"text": "b"}, workspace)).verdict
+        assert "ask" == (await permits.decide(changed, {"text": "b"}, workspace)).verdict
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ FOLDED = 3
 UNFOLDED = 400
 DIFF_LINES = 16
 _MARKS = {
-    "waiting": ("○", "$text-muted"),
+    "waiting": ("○", "$foreground 60%"),
     "running": ("●", "$accent"),
     "ok": ("✓", "$success"),
     "error": ("✗", "$error"),
@@ -32,22 +32,22 @@ def painted(entry: Entry, *, full: bool) -> Content:
         case Said(text=text):
             return Content.assemble(("> ", "$accent bold"), (visible(text), "bold"))
         case Thought(text=text):
-            return _folded("thought", visible(text).strip(), full=full, style="$text-muted italic")
+            return _folded("thought", visible(text).strip(), full=full, style="$foreground 60% italic")
         case Spoke(text=text):
             return Content(visible(text))
         case Called():
             return _call(entry, full=full)
         case Told(text=text, kind="end"):
-            return Content.styled(visible(text), "$text-muted")
+            return Content.styled(visible(text), "$foreground 60%")
         case Told(text=text):
-            return Content.styled(visible(text), _ALARMS.get(text[:1], "$text-muted"))
+            return Content.styled(visible(text), _ALARMS.get(text[:1], "$foreground 60%"))
 
 
 def _call(call: Called, *, full: bool) -> Content:
     mark, style = _MARKS.get(call.kind, ("✗", "$error"))
     seconds = f"   {span(call.seconds)}" if call.seconds >= 0.1 else ""
     what = f"   {call.kind}" if call.kind not in ("ok", "waiting", "running") else ""
-    parts: list[Content] = [Content.assemble((f"{mark} ", style), _what(call), (seconds + what, "$text-muted"))]
+    parts: list[Content] = [Content.assemble((f"{mark} ", style), _what(call), (seconds + what, "$foreground 60%"))]
     for diff in call.diffs:
         parts.append(coloured_diff(diff, UNFOLDED if full else DIFF_LINES))
     text = visible(call.result or call.output).strip("\n")
@@ -81,7 +81,7 @@ def _lines(text: str, *, full: bool, tail: bool) -> Content:
         how = "elenco show has all" if full else "Ctrl-O"
         note = f"  │ … {_count(rest)} {'above' if tail else 'more'} ({how})"
         body = [note, *body] if tail else [*body, note]
-    return Content.styled("\n".join(body), "$text-muted")
+    return Content.styled("\n".join(body), "$foreground 60%")
 
 
 def coloured_diff(diff: str, most: int) -> Content:
@@ -89,7 +89,7 @@ def coloured_diff(diff: str, most: int) -> Content:
     lines = visible(diff).strip("\n").split("\n")
     parts = [Content.styled(f"  {line[:400]}", _diff_style(line)) for line in lines[:most]]
     if len(lines) > most:
-        parts.append(Content.styled(f"  … {_count(len(lines) - most)} more (Ctrl-O)", "$text-muted"))
+        parts.append(Content.styled(f"  … {_count(len(lines) - most)} more (Ctrl-O)", "$foreground 60%"))
     return Content("\n").join(parts)
 
 
@@ -99,7 +99,7 @@ def coloured_card(text: str) -> Content:
     for number, line in enumerate(text.split("\n")):
         inside = line.removeprefix("      | ")
         if inside != line:
-            parts.append(Content.assemble(("  │ ", "$text-muted"), (inside, _diff_style(inside))))
+            parts.append(Content.assemble(("  │ ", "$foreground 60%"), (inside, _diff_style(inside))))
         else:
             parts.append(Content.styled(line, "$warning bold" if number == 0 else ""))
     return Content("\n").join(parts)
@@ -114,7 +114,7 @@ def _diff_style(line: str) -> str:
         case "@":
             return "$accent"
         case _:
-            return "$text-muted"
+            return "$foreground 60%"
 
 
 def _count(number: int) -> str:

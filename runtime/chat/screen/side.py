@@ -84,7 +84,7 @@ class Side(Vertical):
         if self._shown.get("agents") == text:
             return
         self._shown["agents"] = text
-        lines = [_line(row) for row in found] or [Content.styled("nobody works yet", "$text-muted")]
+        lines = [_line(row) for row in found] or [Content.styled("nobody works yet", "$foreground 60%")]
         if paths == self._paths and tree.option_count == len(lines):
             for index, line in enumerate(lines):
                 tree.replace_option_prompt_at_index(index, line)
@@ -99,10 +99,10 @@ class Side(Vertical):
 def _line(row: Row) -> Content:
     facts = "  ".join(fact for fact in row.facts if fact)
     return Content.assemble(
-        (row.branch, "$text-muted"),
+        (row.branch, "$foreground 60%"),
         (f"{row.mark} {row.name}", _STYLES.get(row.mark, "")),
         f"  {row.doing}\n",
-        (f"{' ' * len(row.branch)}  {facts}", "$text-muted"),
+        (f"{' ' * len(row.branch)}  {facts}", "$foreground 60%"),
     )
 
 

@@ -13,6 +13,8 @@ import { Problem } from "./parts/problem.js";
 const PAGES = [
   { word: "runs", name: "Runs", load: () => import("./pages/runs.js") },
   { word: "run", load: () => import("./pages/run.js") },
+  { word: "playground", name: "Playground", load: () => import("./pages/playground.js") },
+  { word: "compare", name: "Compare", load: () => import("./pages/compare.js") },
 ];
 
 const FIRST = "/runs";

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { get } from "../api.js";
 import { ago, cost, count, oneLine } from "../format.js";
+import { Plots } from "../parts/plots.js";
 import { Problem } from "../parts/problem.js";
 import { agentsOf, chosenRuns } from "../runlist.js";
 
@@ -51,6 +52,7 @@ export default function Runs() {
       <span class="dim" role="status">${runs && `${shown.length} of ${runs.length}`}</span>
     </form>
     ${runs?.length === 0 && html`<p>No runs yet. Begin one in a terminal: <code>elenco run "What does this project do?"</code></p>`}
+    ${runs?.length > 0 && html`<${Plots} />`}
     ${shown.length > 0 && html`<div class="scroll card"><table class="runs">
       <thead><tr><th>Run</th><th>State</th><th>Agent</th><th>Task</th><th class="number">Steps</th><th class="number">Tokens</th><th class="number">Cost</th><th>Model</th><th>When</th></tr></thead>
       <tbody>${shown.slice(0, most).map((run) => html`<${Row} key=${run.id} run=${run} />`)}</tbody>

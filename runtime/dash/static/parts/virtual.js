@@ -48,7 +48,7 @@ export function Virtual({ items, keyOf, row, height, fixed = false, stick = fals
   }, [reveal]);
 
   const scrolled = () => {
-    if (!box.current) return; // scrolled a moment ago, taken off the page since
+    if (!box.current) return; // the last scroll of a list that has just gone
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     atEnd.current = scrollTop + clientHeight >= scrollHeight - 30;
     draw();
