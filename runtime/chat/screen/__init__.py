@@ -35,7 +35,7 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
     finished = app.session.view.state.finished
     if finished is not None:
         return EXIT.get(str(finished.report.get("status")), 1)
-    return WAITING if app.session.unfinished else 0
+    return WAITING if app.session.unfinished and not app.detach else 0
 
 
 def app_for(arguments: argparse.Namespace, state: State, options: RunOptions, folder: RunFolder | None) -> ChatApp:
