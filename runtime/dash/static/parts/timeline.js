@@ -49,6 +49,7 @@ export function Timeline({ view, now, chosen, pick }) {
     return { x: names + (bar.from - start) * scale, y: tops[row] + (lane - rows[row].top) * LANE, to: names + ((bar.to ?? now) - start) * scale };
   };
   const hit = (event) => {
+    if (!canvas.current) return -1;
     const area = canvas.current.getBoundingClientRect();
     const [x, y] = [event.clientX - area.left, event.clientY - area.top];
     return placed.findLastIndex((each) => {
