@@ -100,8 +100,9 @@ def _asked(workspace: Path, state: str, task: str) -> None:
 @contextlib.contextmanager
 def _started(words: list[str], workspace: Path, stdin: int = subprocess.DEVNULL) -> Generator[subprocess.Popen[bytes]]:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(words, cwd=workspace, env=env, stdin=stdin, **pipes) as process:
+    with subprocess.Popen(
+        words, cwd=workspace, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
         try:
             yield process
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -55,6 +55,15 @@ class Cast:
         if member.definition is None:
             raise DefinitionError(member.faults)
         return member.definition
+
+    def given(self, name: str, servers: Iterable[str]) -> Cast:
+        """The cast with MCP servers added to those an agent's file names; an agent that is unusable stays as it is."""
+        member = self.members.get(name)
+        if member is None or member.definition is None:
+            return self
+        mcps = tuple(dict.fromkeys((*member.definition.mcps, *servers)))
+        richer = attrs.evolve(member, definition=attrs.evolve(member.definition, mcps=mcps))
+        return attrs.evolve(self, members={**self.members, name: richer})
 
     def closure(self, name: str) -> list[Definition]:
         """The agent and all it may reach by delegation, each once. Raises as `get`, at the file that names it."""

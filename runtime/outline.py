@@ -49,7 +49,8 @@ class RunOptions:
     """What a run is started with. `limits` are the caller's own; agent files and settings may only tighten them.
 
     `output_schema` is a JSON Schema for the answer of the run's first agent. A run that `compacts` makes the
-    conversation it continues smaller, and does nothing else: its task enters nothing.
+    conversation it continues smaller, and does nothing else: its task enters nothing. `servers` are given to its first
+    agent beside those its file names; where settings have one of the name, that counts. They are not kept.
     """
 
     agent: str = "coordinator"
@@ -69,6 +70,7 @@ class RunOptions:
     network: Network | None = None
     mcp: tuple[str, ...] = ()
     no_mcp: tuple[str, ...] = ()
+    servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry], repr=False)
 
     def as_json(self) -> JsonObject:
         """What a resume needs beside the record itself; no key is among it."""
@@ -164,7 +166,7 @@ def outline(
     if not os.fsencode(options.workspace.resolve()).decode("utf-8", "ignore") == str(options.workspace.resolve()):
         raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)
-    found = find(options.workspace)
+    found = find(options.workspace).given(options.agent, options.servers)
     cast = drafted(found)
     root = cast.get(options.agent)
     providers = {**user.providers, **here.providers}
@@ -178,7 +180,7 @@ def outline(
     shelf = _shelf(options.workspace, cast, options.agent)
     refuse_faulty(cast, root, check, tools, shelf, workspace=options.workspace)
     members = tuple(cast.closure(options.agent))
-    servers = _servers(options.workspace, here, user, members)
+    servers: Mapping[str, Entry] = {**options.servers, **_servers(options.workspace, here, user, members)}
     for member in members:
         if member is not root or member.mcps:
             refuse_faulty(cast, member, check, tools, shelf, servers, options.workspace)
@@ -191,7 +193,8 @@ def outline(
     here, counted, notice = counting(options.workspace, here, found)
     cast = drafted(counted)
     members = tuple(cast.closure(options.agent))
-    servers = switched(user.mcp_servers if notice else servers, options.mcp, options.no_mcp)
+    trusted = {**options.servers, **user.mcp_servers} if notice else servers
+    servers = switched(trusted, options.mcp, options.no_mcp)
     return Outline(
         options,
         here,

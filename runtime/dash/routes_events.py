@@ -46,7 +46,10 @@ def routes(desk: Desk) -> list[Route]:
     async def command(request: Request) -> Response:
         """Have a command carried out by the run's process, or recorded for its next one."""
         folder = find_run(desk.state, request.path_params["run"])
-        body: Any = json.loads(await request.body())
+        try:
+            body: Any = json.loads(await request.body())
+        except (ValueError, RecursionError):
+            body = None
         if not isinstance(body, dict):
             raise UsageError("a command is one JSON object")
         given = command_from_json({**cast("dict[str, Any]", body), "by": ME})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import State, create_run, find_run
 from runtime.journal.read import load
+from runtime.mcps.entry import Entry
 from runtime.messages import AssistantMessage, JsonObject, Reasoning, Text, ToolCall, ToolResults, UserMessage
 from runtime.outline import RunOptions
 from runtime.policy.decision import MODES, Mode
@@ -32,6 +33,7 @@ from runtime.watch.control import serve
 from . import shapes, terminal
 from .files import files_of, offered
 from .rpc import INTERNAL, INVALID_REQUEST, Peer, RpcError
+from .servers import handed
 from .sessions import Kept, find, keep, new_session
 from .updates import Texts, Updates
 
@@ -47,6 +49,7 @@ class Session:
 
     kept: Kept
     mode: Mode
+    servers: Mapping[str, Entry]
     busy: bool = False
     cancelled: bool = False
     live: LiveRun | None = None
@@ -94,7 +97,7 @@ class EditorAgent:
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
+                "mcpCapabilities": {"http": True, "sse": True},
             },
             "authMethods": [],
             "agentInfo": {"name": "elenco", "title": "Elenco", "version": VERSION},
@@ -105,8 +108,9 @@ class EditorAgent:
 
     async def _new(self, params: JsonObject) -> JsonObject:
         workspace = _folder_of(params)
-        await self._look(workspace)
-        session = Session(new_session(str(workspace), self._options.agent), self._options.mode)
+        servers = handed(params.get("mcpServers"))
+        await self._look(workspace, servers)
+        session = Session(new_session(str(workspace), self._options.agent), self._options.mode, servers)
         await self._keep(session.kept)
         self._sessions[session.kept.id] = session
         return {"sessionId": session.kept.id, "modes": shapes.modes(session.mode)}
@@ -118,7 +122,8 @@ class EditorAgent:
             raise UsageError(f"that session is one of {kept.workspace}, not of {workspace}")
         if (open_ := self._sessions.get(kept.id)) is not None and open_.busy:
             raise RpcError(INVALID_REQUEST, "a prompt of that session is under way")
-        session = self._sessions[kept.id] = Session(kept, self._options.mode)
+        servers = handed(params.get("mcpServers"))
+        session = self._sessions[kept.id] = Session(kept, self._options.mode, servers)
         if kept.runs:
             await self._replay(session, kept.runs[-1])
         return {"modes": shapes.modes(session.mode)}
@@ -165,6 +170,7 @@ class EditorAgent:
             agent=session.kept.agent,
             workspace=Path(session.kept.workspace),
             mode=session.mode,
+            servers=session.servers,
         )
         ready = await trio.to_thread.run_sync(plan, options, self._tools(session))
         folder = create_run(self._state, random.Random())
@@ -354,9 +360,9 @@ class EditorAgent:
 
     # --- small things --------------------------------------------------------------------------------------------
 
-    async def _look(self, workspace: Path) -> None:
+    async def _look(self, workspace: Path, servers: Mapping[str, Entry]) -> None:
         """Whether a run could start there. Raises UsageError, DefinitionError."""
-        options = attrs.evolve(self._options, task="-", workspace=workspace)
+        options = attrs.evolve(self._options, task="-", workspace=workspace, servers=servers)
         ready = await trio.to_thread.run_sync(plan, options)
         ready.workspace.close()
 

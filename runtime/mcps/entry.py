@@ -74,6 +74,7 @@ class Entry:
 
     `timeout` bounds one call, `startup_timeout` a connection, in seconds. `trust` believes what the server says of its
     tools' effects. `tools` are the only ones to be offered, where it is given. `path` and `line` say where it stands.
+    A `literal` one, of an editor, holds no variables.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Entry:
     tools: tuple[str, ...] | None = None
     sampling: Sampling = "ask"
     disabled: bool = False
+    literal: bool = False
     path: str = ""
     line: int = 0
 
@@ -117,6 +119,8 @@ class Entry:
 
     def resolved(self, environment: Mapping[str, str]) -> Entry:
         """With its variables filled in. Raises Unset."""
+        if self.literal:
+            return self
 
         def fill(written: str) -> str:
             return expanded(written, environment)

@@ -167,6 +167,9 @@ OPS: Mapping[str, type[Command]] = {
     )
 }
 
+SCOPES = ("once", "run", "workspace")
+"""How far an approval reaches."""
+
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "str | None": (str, type(None)),
@@ -195,6 +198,10 @@ def command_from_json(data: Mapping[str, Any]) -> Command:
             raise UsageError(f"{op}: unknown key '{key}'{did_you_mean(key, fields)}")
         if not isinstance(value, _TYPES[str(fields[key].type)]):
             raise UsageError(f"{op}: '{key}' must be {fields[key].type}, not {type(value).__name__}")
+    if cls is Approve and (scope := data.get("scope", "once")) not in SCOPES:
+        raise UsageError(
+            f"approve: unknown scope '{scope}'{did_you_mean(scope, SCOPES)}; it is one of {', '.join(SCOPES)}"
+        )
     missing = [name for name, field in fields.items() if field.default is attrs.NOTHING and name not in data]
     if missing:
         raise UsageError(f"{op}: '{missing[0]}' is missing")

@@ -356,6 +356,13 @@ def test_a_page_of_another_origin_or_name_gets_nothing(dash: Dash, place: Place,
         told(locked, run)
 
 
+def test_an_address_that_was_never_encoded_is_a_run_nobody_has(dash: Dash, chromium: Browser) -> None:
+    """An address that was never encoded, such as a lone %, is a run nobody has, not an empty page."""
+    page = chromium.page(f"{dash.link}&/run/50%")
+    told(page, "no run '50%'")
+    assert complaints(page) == []
+
+
 def test_the_list_filters_and_the_pages_fit_a_narrow_screen_in_light_and_dark(
     dash: Dash, place: Place, chromium: Browser
 ) -> None:

@@ -93,6 +93,10 @@ def test_a_finished_run_is_given_whole_and_in_order(dash: Dash, place: Place) ->
         assert run == client.get(f"/api/runs/{run['id']}").json()
         late = client.post(f"/api/runs/{run['id']}/commands", json={"op": "say", "text": "hello"})
         assert (400, True) == (late.status_code, "too late" in late.json()["error"])
+        for body in (b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000):
+            kind = {"content-type": "application/json"}
+            refused = client.post(f"/api/runs/{run['id']}/commands", content=body, headers=kind)
+            assert (400, {"error": "a command is one JSON object"}) == (refused.status_code, refused.json()), body[:9]
 
 
 def test_a_live_run_is_told_as_it_happens_and_takes_commands(dash: Dash, place: Place) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from runtime.errors import UsageError
 from runtime.events import ContextCompacted, FileChanged, ModelDelta, Record, ToolFinished, Unknown, Warned
 from runtime.watch import Approve, Cancel, ChangeLimits, Say, Status, line, record_from
-from runtime.watch.commands import command_from_json, command_to_json
+from runtime.watch.commands import SCOPES, command_from_json, command_to_json
 
 texts = st.text(st.characters(exclude_categories=()), max_size=10)
 
@@ -81,7 +81,9 @@ def test_lines_are_strict_json(number: float) -> None:
 
 
 commands = st.one_of(
-    st.builds(Approve, id=texts, scope=texts, arguments=st.none() | st.dictionaries(texts, texts), by=texts),
+    st.builds(
+        Approve, id=texts, scope=st.sampled_from(SCOPES), arguments=st.none() | st.dictionaries(texts, texts), by=texts
+    ),
     st.builds(Say, text=texts.filter(str.strip), actor=st.none() | texts, interrupt=st.booleans(), by=texts),
     st.builds(Cancel, actor=st.none() | texts),
     st.builds(ChangeLimits, limits=st.dictionaries(texts, st.integers() | texts)),
@@ -103,6 +105,7 @@ def test_a_command_is_read_back(command: Any) -> None:
         ({"op": "aprove"}, "did you mean 'approve'"),
         ({"op": "approve"}, "approve: 'id' is missing"),
         ({"op": "approve", "id": 1}, "approve: 'id' must be str, not int"),
+        ({"op": "approve", "id": "a1", "scope": "runs"}, "unknown scope 'runs'; did you mean 'run'"),
         ({"op": "say", "text": "x", "acter": "y"}, "unknown key 'acter'; did you mean 'actor'"),
         ({"op": "say", "text": "x", "interrupt": 1}, "'interrupt' must be bool"),
         ({"op": "say", "text": " \n"}, "say: the text is empty"),

@@ -21,7 +21,16 @@ const FIRST = "/runs";
 
 function here() {
   const [word, ...rest] = (location.hash.slice(1) || FIRST).replace(/^\//, "").split("/");
-  return { word, rest: rest.map(decodeURIComponent).join("/") };
+  return { word, rest: rest.map(decoded).join("/") };
+}
+
+/** A part of an address as it was before it was encoded; one that never was, such as a lone %, stays as it is. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 function Themes() {
