@@ -73,9 +73,9 @@ class Compactor:
     def restore(self, state: ActorState) -> None:
         """Take over what an earlier process had counted and learned."""
         self.number, self.summaries, self.wanted_by = state.compactions, state.summaries, state.compact
-        known = self.window.size if self.window is not None else state.window
-        if state.window and known and state.model == self._me.model.full_name:
-            self.window = Window(min(known, state.window))
+        known = self.window.size if self.window is not None else state.learned
+        if state.learned and known and state.model == self._me.model.full_name:
+            self.window = Window(min(known, state.learned))
 
     def ask_for(self, by: str) -> None:
         """Compact before the next request because a person wants it. Raises UsageError where there will be none."""

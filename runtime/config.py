@@ -178,10 +178,17 @@ def _approvals(value: Value) -> Humans:
 
 def _context(value: Value) -> ContextConfig:
     fields = Fields[Any](value, ("summary_model",), [])
-    found = ContextConfig(fields.take("summary_model", text))
+    found = ContextConfig(fields.take("summary_model", _model_name))
     if fields.faults:
         raise Wrong("", faults=fields.faults)
     return found
+
+
+def _model_name(value: Value) -> str:
+    name = text(value).strip()
+    if not name:
+        raise Wrong("needs a model, provider/model", value)
+    return name
 
 
 def _seconds(value: Value) -> float:

@@ -107,6 +107,8 @@ def default_model(flags: ModelFlags, config_model: str | None, environment: Mapp
         known = KNOWN[name]
         if known.key_env and environment.get(known.key_env):
             return f"{name}/{known.default}"
+    if flags.wire:
+        raise UsageError("--wire is the dialect of a server: name it as well: --base-url URL --model NAME")
     return OFFLINE
 
 

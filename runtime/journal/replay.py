@@ -512,6 +512,8 @@ def _context_compacted(state: RunState, actor: ActorState, event: ContextCompact
             actor.measured = (len(actor.history), event.after)
     if event.number:
         actor.context = event.after
+        if event.window and (actor.window is None or event.window < actor.window):
+            actor.learned = event.window
         actor.window = event.window or actor.window
         actor.compactions = event.number
         actor.summaries += any(step.startswith("summarised") for step in event.steps)

@@ -105,8 +105,9 @@ class ActorState:
     loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
     run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
     history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
-    tokens then. `context`: tokens of its last request with the reply, of `window`. `compact`: who wants the history
-    smaller, and it has not been tried yet. `rejected`: answers that did not hold and went back.
+    tokens then. `context`: tokens of its last request with the reply, of `window`; `learned` is the window that a
+    server's refusal has told, where that is smaller than was known. `compact`: who wants the history smaller, and it
+    has not been tried yet. `rejected`: answers that did not hold and went back.
     """
 
     path: str
@@ -153,6 +154,7 @@ class ActorState:
     judged: bool = True
     result_cap: int = 0
     window: int | None = None
+    learned: int | None = None
     compactions: int = 0
     summaries: int = 0
     measured: tuple[int, int] | None = None

@@ -220,6 +220,8 @@ class HttpProvider:
                 error.message = f"{self.name} refused the key in {self.server.key_from}{status}. Not retried."
         elif not error.message.startswith(self.name):
             error.message = f"{self.name}: {error.message}"
+            if error.status == 404:  # servers rarely say which of the two is wrong
+                error.message += f"; check the model's name and the address {self.server.base_url}"
         if error.kind == "truncated" and broken is not None:
             error.message = f"{error.message}: {_reason(broken)}"
         error.message = redacted(error.message, [*self._secrets, *([self.server.key] if self.server.key else [])])

@@ -109,6 +109,14 @@ def test_unknown_model_is_told_at_once(ask: Run, serve: Serve) -> None:
     done = ask(url)
     assert (1, 1) == (done.returncode, len(seen))
     assert "does not exist" in done.stderr
+    assert f"; check the model's name and the address {url}\n" in done.stderr
+
+
+def test_a_wire_without_a_server_is_refused(elenco: Run) -> None:
+    """A dialect with nobody to speak it to is a mistake, not an answer of the offline model."""
+    done = elenco("run", "writer", "Hello", "--wire", "openai-chat")
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "error: --wire is the dialect of a server: name it as well: --base-url URL --model NAME\n" == done.stderr
 
 
 def test_stream_that_dies_is_asked_again(ask: Run, serve: Serve) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 from runtime.conversation import checked
@@ -230,3 +231,21 @@ async def test_a_server_that_refuses_everything_ends_the_run(small: Small, Model
     report = await small.run()
     assert (report.status, report.reason) == ("stopped", "context_window")
     assert len(small.model.requests) < 20
+
+
+async def test_a_window_raised_in_the_settings_counts_on_resume(small: Small, Model: type[Lab], call: Any) -> None:
+    """A window that only the settings had told is no lesson of a server: on resume what they say now counts."""
+
+    @small.tool(effects="none", private=True)
+    async def look(at: int) -> str:
+        """Look at a page."""
+        return f"page {at} ".ljust(1800, ".")
+
+    small.model = Model(lambda request: call("look", at=request.turn) if request.turn < 80 else "done")
+    small.caps = attrs.evolve(small.caps, max_steps=40)
+    assert (await small.run()).status == "stopped"
+    before = len(small.compactions)
+    assert before
+    small.window = 1_000_000
+    assert (await small.resume(max_steps="+80")).status == "completed"
+    assert len(small.compactions) == before

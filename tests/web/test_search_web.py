@@ -134,6 +134,7 @@ def test_the_settings_name_the_server(tmp_path: Path) -> None:
         ("approvals: {timeout: 0}", "at least 1"),
         ("approvals: {timeout: soon}", "number of seconds"),
         ("approvals: {wait: 3}", "unknown key 'wait'"),
+        ("context: {summary_model: ''}", "needs a model"),
     ],
 )
 def test_a_slip_in_the_settings_is_told_with_its_line(text: str, why: str) -> None:
