@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from runtime.errors import JournalError
 from runtime.journal.folder import RunFolder
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
@@ -77,6 +78,8 @@ class Follow:
                 return reached
             if self._socket is None:
                 await asyncio.sleep(LATER)
+                if not await asyncio.to_thread(self._folder.path.exists):
+                    raise JournalError(f"run {self._folder.id} has been deleted; this is what was known of it")
 
     async def close(self) -> None:
         if self._socket is not None:

@@ -31,11 +31,16 @@ def routes(desk: Desk) -> list[Route]:
     async def stream(request: Request) -> Any:
         """From the event `from` on: blocks of lines of the log stream; `reached` when all there was has been given."""
         follow = Follow(find_run(desk.state, request.path_params["run"]), _number(request, "from", 1))
+        broken = False
 
         async def next_block() -> bytes | None:
+            nonlocal broken
+            if broken:
+                return None
             try:
                 found = await follow.batch()
             except ElencoError as error:
+                broken = True
                 return events([json.dumps({"error": str(error)}).encode() + b"\n"], "broken")
             if isinstance(found, Lines):
                 return events(found.lines)

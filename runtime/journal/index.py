@@ -167,7 +167,7 @@ def _cached(state: State, action: Callable[[sqlite3.Connection], T], otherwise: 
     try:
         return _use(state, action)
     except JournalError as error:
-        _warn(f"{error}; the run's own journal is kept all the same")
+        _warn(f"{error}; what a run did stands in its own journal")
         return otherwise
 
 

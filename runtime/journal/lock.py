@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from runtime.errors import JournalError
@@ -42,8 +43,10 @@ class RunLock:
             except OSError as error:
                 os.close(descriptor)
                 raise JournalError(f"cannot lock {path}: {error.strerror}") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        # On a full disk the owner has no name, and owns it all the same: what frees space takes a lock as well.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         return cls(path, descriptor)
 
     def release(self) -> None:

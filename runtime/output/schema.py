@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import attrs
@@ -39,7 +40,7 @@ def faults_of_schema(schema: Any) -> list[SchemaFault]:
         return [SchemaFault(f"the schema is nested more than {LEVELS} levels deep")]
     if len(json.dumps(schema)) > _LARGEST:
         return [SchemaFault(f"the schema is larger than {_LARGEST // 1024} KB")]
-    return list(_references(schema)) or list(_invalid(schema))
+    return list(_unknown_draft(schema)) or list(_references(schema)) or list(_invalid(schema))
 
 
 def value_faults(schema: Mapping[str, Any], value: Any) -> list[str]:
@@ -120,6 +121,19 @@ def _depth(schema: Any) -> int:
             if is_object(inner) or is_list(inner)
         ]
     return deepest
+
+
+def _unknown_draft(schema: dict[str, Any]) -> Iterator[SchemaFault]:
+    draft = schema.get("$schema")
+    if draft is None:
+        return
+    known: str | None = None
+    if isinstance(draft, str):
+        with suppress(ValueError):  # an address that is none
+            meta = _validator_for(schema).META_SCHEMA
+            known = meta.get("$id", meta.get("id"))
+    if known is None or known.rstrip("#") != draft.rstrip("#"):
+        yield SchemaFault(f"$schema names no draft known here: {json.dumps(draft)}", ("$schema",))
 
 
 def _references(schema: dict[str, Any]) -> Iterator[SchemaFault]:

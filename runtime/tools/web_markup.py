@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+    from bs4.element import Tag
 
 
 def _names(words: str) -> frozenset[str]:
@@ -15,11 +20,24 @@ def _names(words: str) -> frozenset[str]:
 
 _BLOCKS = _names(
     "p div section article main header footer aside blockquote pre ul ol li dl dt dd table caption thead tbody tfoot tr"
-    " td th h1 h2 h3 h4 h5 h6 hr br figure figcaption details summary address"
+    " td th h1 h2 h3 h4 h5 h6 hr br figure figcaption details summary address fieldset legend center"
 )
 _INLINE = _names("a b strong i em u s del code kbd samp q sub sup span abbr cite mark small time var")
 _LEFT_OUT = _names("script style title nav menu button select textarea template svg math iframe object noscript dialog")
-_ATTRIBUTES = {"*": {"hidden", "style"}, "a": {"href"}, "ol": {"start"}, "td": {"colspan"}, "th": {"colspan"}}
+_ATTRIBUTES = {
+    "*": {"hidden", "style"},
+    "a": {"href"},
+    "ol": {"start"},
+    "td": {"colspan"},
+    "th": {"colspan"},
+    "pre": {"class"},
+    "code": {"class"},
+    "div": {"class"},
+}
+_PARAGRAPHS = ("summary", "legend", "center", "figcaption")  # blocks that markdownify takes for words of a line
+_CELLS = ("table", "thead", "tbody", "tfoot", "tr", "td", "th")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:lang(?:uage)?-|highlight-source-|highlight-|brush:\s*)([a-zA-Z][\w+#.-]{0,30})")
+_LINK_MARKS = frozenset("¶#§🔗")  # of a heading, to itself
 _VOID = _names("br hr img input meta link area base col embed source track wbr param")
 # Their ends are left out on good pages too; a browser's parser closes them.
 _SELF_CLOSING = _names("p li td th tr tbody thead tfoot dt dd option optgroup rt rp html head body")
@@ -94,6 +112,45 @@ def _converted(clean: str) -> str:
     soup = BeautifulSoup(clean, "html.parser")
     for element in [*soup.find_all(style=_HIDDEN), *soup.find_all(hidden=True)]:
         element.decompose()
+    _simplify(soup)
+
+    class Converter(MarkdownConverter):
+        def convert_pre(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            # A fence is longer than any within.
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+            code = text.strip("\n").rstrip()
+            return f"\n\n{fence}{_language(el)}\n{code}\n{fence}\n\n" if code else ""
+
+        def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            return _cell(el, text)
+
+        def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+            return _cell(el, text)
+
+    converter = Converter(
+        heading_style=ATX, bullets="-", escape_asterisks=False, escape_underscores=False, sup_symbol="^"
+    )
+    return str(converter.convert_soup(soup))
+
+
+def _simplify(soup: BeautifulSoup) -> None:
+    """Make of the page what Markdown has words for, and what is converted in linear time."""
+    for element in soup.find_all("a"):
+        if element.get_text().strip() in _LINK_MARKS:
+            element.decompose()
+        elif href := str(element.get("href") or ""):
+            element["href"] = href.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+    for element in soup.find_all(_PARAGRAPHS):
+        element.name = "p"
+    # A line of a Markdown table holds no block: tables around such ones only place things.
+    layouts = {id(each.find_parent("table")) for each in soup.find_all(("table", "pre"))}
+    placing = [
+        each
+        for each in soup.find_all(_CELLS)
+        if id(each if each.name == "table" else each.find_parent("table")) in layouts
+    ]
+    for element in placing:
+        element.name = "div"
     for element in soup.find_all("ol"):
         if len(element.find_all("li", recursive=False)) > _MAX_ITEMS:
             element.name = "ul"
@@ -102,5 +159,20 @@ def _converted(clean: str) -> str:
             element.name = "tbody"
     for element in soup.find_all(colspan=re.compile(r"\d\d\d|[5-9]\d")):
         element["colspan"] = str(_MAX_SPAN)
-    converter = MarkdownConverter(heading_style=ATX, bullets="-", escape_asterisks=False, escape_underscores=False)
-    return str(converter.convert_soup(soup))
+
+
+def _cell(cell: Tag, text: str) -> str:
+    span = str(cell.get("colspan") or "")
+    columns = max(1, int(span)) if span.isdecimal() else 1
+    return f" {text.strip()}".replace("\n", " ").replace("|", r"\|") + " |" * columns
+
+
+def _language(pre: Tag) -> str:
+    """The language a block of code is in, as the classes at it, within or just around it say."""
+    outer = pre.parent
+    around = [outer, outer.parent] if outer is not None else []
+    for element in (pre.find("code"), pre, *around):
+        words = " ".join(map(str, element.get_attribute_list("class"))) if element is not None else ""
+        if found := _LANGUAGE.search(words):
+            return found[1].lower()
+    return ""

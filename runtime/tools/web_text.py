@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from html import unescape
+from urllib.parse import urljoin
 
 import attrs
 
@@ -17,8 +19,19 @@ _HTML = ("text/html", "application/xhtml+xml")
 _TEXT = re.compile(r"text/.*|application/(?:json|xml|javascript|yaml|x-yaml|toml|x-sh|sql|x-ndjson)|.*\+(?:json|xml)")
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([a-zA-Z0-9_.:-]{1,40})", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,1000})</title", re.IGNORECASE)
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 _HEAD_CHARS = 100_000
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_NO_CHARSETS = (
+    "punycode",
+    "idna",
+    "unicode_escape",
+    "unicode-escape",
+    "raw_unicode_escape",
+    "raw-unicode-escape",
+    "undefined",
+)
+_BASE = re.compile(r"<base\s[^>]{0,200}?href\s{0,9}=\s{0,9}[\"']?([^\"'\s>]{1,2000})", re.IGNORECASE)
+_FENCE = re.compile(r"[> ]*(`{3,})")
 
 
 @attrs.frozen
@@ -62,21 +75,52 @@ def _meta_charset(body: bytes) -> str:
 def _decoded(body: bytes, charset: str) -> str:
     if body.startswith(codecs.BOM_UTF8):
         return body[3:].decode(errors="replace")
-    for name in (charset, "utf-8"):
+    marked = next((name for mark, name in _MARKS.items() if body.startswith(mark)), None)
+    if (name := marked or _text_codec(charset)) is None:
         try:
-            # A body that was cut may end inside a character.
-            return codecs.getincrementaldecoder(name)().decode(body)
-        except (LookupError, ValueError):
-            continue
-    return body.decode("cp1252", "replace")
+            return _decoder("utf-8").decode(body)
+        except ValueError:
+            name = "cp1252"
+    try:
+        return _decoder(name, "replace").decode(body)
+    except ValueError:
+        return body.decode(errors="replace")
+
+
+def _decoder(name: str, errors: str = "strict") -> codecs.IncrementalDecoder:
+    # A body that was cut may end inside a character.
+    return codecs.getincrementaldecoder(name)(errors)
+
+
+def _text_codec(charset: str) -> str | None:
+    """The codec for a declared character set, None for none: Python also calls `zlib` and `punycode` codecs."""
+    try:
+        name = codecs.lookup(charset).name
+        text = "é".encode(name, "replace")
+    except (LookupError, ValueError):
+        return None
+    if name in _NO_CHARSETS or not text:
+        return None
+    return "cp1252" if name in ("iso8859-1", "ascii") else name  # as browsers do
 
 
 def _from_html(html: str, base_url: str) -> Readable:
     """What is hidden on the page, its scripts, buttons and menus are left out."""
     found = _TITLE.search(html[:_HEAD_CHARS])
     title = " ".join(unescape(found[1]).split())[:300] if found else ""
+    if base_url and (base := _BASE.search(html[:_HEAD_CHARS])):
+        with suppress(ValueError):
+            base_url = urljoin(base_url, unescape(base[1]))
     return Readable(_tidy(html_as_markdown(html, base_url)), title)
 
 
 def _tidy(text: str) -> str:
-    return "\n".join(line.rstrip() for line in _BLANK_LINES.sub("\n\n", text.strip()).split("\n"))
+    """No more than one blank line between blocks; within code they stay."""
+    kept: list[str] = []
+    fence = ""
+    for line in map(str.rstrip, text.strip().split("\n")):
+        if (mark := _FENCE.match(line)) and (not fence or (line.endswith(fence) and mark[1] == fence)):
+            fence = "" if fence else mark[1]
+        if line or fence or kept[-1:] != [""]:
+            kept.append(line)
+    return "\n".join(kept)

@@ -51,12 +51,17 @@ class Cancel:
     by: str = ""
 
 
+def _says_something(_: object, __: object, text: str) -> None:
+    if not text.strip():  # model servers refuse an empty message, which would end the run
+        raise UsageError("say: the text is empty")
+
+
 @attrs.frozen(kw_only=True)
 class Say:
     """Tell an actor something, the root if none is named; `interrupt` cancels its running calls first."""
 
     op: ClassVar[str] = "say"
-    text: str
+    text: str = attrs.field(validator=_says_something)
     actor: str | None = None
     interrupt: bool = False
     by: str = ""

@@ -202,6 +202,19 @@ def test_where_nothing_can_be_written_runs_can_still_be_read(shell: Shell) -> No
         assert (1, "", True) == (code, out, refusal in err), err
 
 
+def test_where_not_a_byte_can_be_written_a_run_is_refused_in_words_and_one_can_be_deleted(shell: Shell) -> None:
+    """With no byte to write, a new run is refused by a line that names its journal, and an old one makes room."""
+    assert 0 == shell.task()[0]
+    (run,) = run_ids(shell.state)
+    os.truncate(shell.state.run(run).lock, 0)
+    nothing = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    code, _, err = shell.task(prelude=nothing)
+    assert (1, True) == (code, f"cannot open the journal {shell.state.runs}" in err), err
+    code, _, err = shell.run("delete", run, prelude=nothing)
+    assert 0 == code, err
+    assert run not in run_ids(shell.state)
+
+
 def test_of_two_that_resume_the_same_run_one_does(shell: Shell) -> None:
     """Two processes resume one run at the same moment: one brings it to its end, the other says why it does not."""
     shell.task(prelude="import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import stat
@@ -97,6 +98,28 @@ def test_a_finished_run_is_given_whole_and_in_order(dash: Dash, place: Place) ->
             kind = {"content-type": "application/json"}
             refused = client.post(f"/api/runs/{run['id']}/commands", content=body, headers=kind)
             assert (400, {"error": "a command is one JSON object"}) == (refused.status_code, refused.json()), body[:9]
+
+
+def test_a_stream_ends_with_what_broke_it_where_a_run_is_deleted_or_damaged(dash: Dash, place: Place) -> None:
+    """A stream ends with what broke it, told once: the run was deleted while it was open, its journal is damaged."""
+    for breaking, why in (("delete", "has been deleted"), ("damage", "not a database")):
+        assert place.run("run", "How are words split?").returncode == 0
+        with dash.client() as client:
+            run = client.get("/api/runs").json()["runs"][0]["id"]
+            journal = place.base / "state" / "runs" / run / "journal.db"
+            if breaking == "damage":
+                journal.write_bytes(b"no journal " * 100)
+            with client.stream("GET", f"/api/runs/{run}/events") as answer:
+                names: list[str] = []
+                for name, lines in blocks(answer):
+                    names.append(name)
+                    if name == "reached":
+                        assert place.run("delete", run).returncode == 0
+                    if name == "broken":
+                        assert why in lines[0]["error"]
+            assert names.count("broken") == 1
+        if breaking == "damage":
+            shutil.rmtree(journal.parent)
 
 
 def test_a_live_run_is_told_as_it_happens_and_takes_commands(dash: Dash, place: Place) -> None:

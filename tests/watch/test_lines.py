@@ -84,7 +84,7 @@ commands = st.one_of(
     st.builds(
         Approve, id=texts, scope=st.sampled_from(SCOPES), arguments=st.none() | st.dictionaries(texts, texts), by=texts
     ),
-    st.builds(Say, text=texts, actor=st.none() | texts, interrupt=st.booleans(), by=texts),
+    st.builds(Say, text=texts.filter(str.strip), actor=st.none() | texts, interrupt=st.booleans(), by=texts),
     st.builds(Cancel, actor=st.none() | texts),
     st.builds(ChangeLimits, limits=st.dictionaries(texts, st.integers() | texts)),
     st.builds(Status),
@@ -108,6 +108,7 @@ def test_a_command_is_read_back(command: Any) -> None:
         ({"op": "approve", "id": "a1", "scope": "runs"}, "unknown scope 'runs'; did you mean 'run'"),
         ({"op": "say", "text": "x", "acter": "y"}, "unknown key 'acter'; did you mean 'actor'"),
         ({"op": "say", "text": "x", "interrupt": 1}, "'interrupt' must be bool"),
+        ({"op": "say", "text": " \n"}, "say: the text is empty"),
         ({"op": "limits", "limits": []}, "'limits' must be JsonObject"),
     ],
 )
