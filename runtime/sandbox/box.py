@@ -148,7 +148,7 @@ class Confined:
         box = self.sandbox
         env = environment(box.environ, box.walls.env, walled=False, temporary=box.environ.get("TMPDIR", "/tmp"))
         words = command_line(bash, command, box.walls.caps, count=False)
-        return await self._start(words, env, "unsandboxed", Seen())
+        return await self._start(words, env, "unsandboxed", await self._seen())
 
     async def _bubblewrap(self, command: str, bash: str, offer: Offer) -> Box:
         box = self.sandbox
@@ -213,8 +213,11 @@ class Confined:
         env = environment(box.environ, box.walls.env, temporary=temporary) | {"HOME": temporary}
         words = [sys.executable, "-I", "-S", str(_LANDLOCK), json.dumps(order)]
         words += command_line(bash, command, box.walls.caps, count=False)
-        seen = await trio.to_thread.run_sync(lambda: see(box.workspace, (), writable=False))
-        return await self._start(words, env, self._said("landlock, weaker"), seen)
+        return await self._start(words, env, self._said("landlock, weaker"), await self._seen())
+
+    async def _seen(self) -> Seen:
+        """What governs agents now: nothing of it is guarded, but what comes new is told."""
+        return await trio.to_thread.run_sync(lambda: see(self.sandbox.workspace, (), writable=False))
 
     def _filter(self, offer: Offer) -> int:
         assert offer.machine is not None

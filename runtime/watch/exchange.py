@@ -53,7 +53,7 @@ def request(number: int, token: str, body: JsonObject) -> bytes:
 def result_of(line: bytes | None) -> JsonObject:
     """What an answer tells, None being the end of the connection. Raises UsageError, ElencoError, Disconnected."""
     if line is None:
-        raise Disconnected("the run went away before it answered")
+        raise Disconnected("the run ended, or turned this connection away, before it answered")
     answer: Any = json.loads(line)
     if answer.get("ok"):
         return cast("JsonObject", answer["result"])

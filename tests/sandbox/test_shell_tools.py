@@ -174,6 +174,19 @@ def test_without_walls_only_where_a_person_says_so(played: Played, place: Path) 
     assert result["result"].endswith("[exit code 0; unsandboxed]")
 
 
+def test_without_walls_only_what_is_new_is_said_to_be_new(played: Played, place: Path) -> None:
+    """A command without walls is not blamed for files that governed agents before it, only for those it made."""
+    (place / "ws" / "AGENTS.md").write_text("Be kind.\n")
+    events = played(
+        ("shell", {"command": "true"}), ("shell", {"command": "touch CLAUDE.md"}),
+        flags=("--yes", "--sandbox", "unsandboxed"),
+    )  # fmt: skip
+    quiet, loud = results(events)
+    assert quiet["result"] == "[exit code 0; unsandboxed]"
+    assert "CLAUDE.md" in loud["result"]
+    assert "AGENTS.md" not in loud["result"]
+
+
 def test_doctor_tells_the_walls(place: Path) -> None:
     """The doctor names the walls there are, and where there are none how to get them."""
     for path, said in ((os.environ["PATH"], "bubblewrap"), ("/nowhere", "apt install bubblewrap")):
