@@ -51,6 +51,7 @@ PURE = [
     "runtime/policy/grants.py",
     *(str(path.relative_to(TOP)) for path in sorted(TOP.glob("runtime/policy/shell/*.py"))),
     *(f"runtime/dash/{name}.py" for name in ("admission", "row_lines")),
+    "runtime/editor/servers.py",
     "runtime/providers/pieces.py",
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",

@@ -40,7 +40,16 @@ def faults_of_schema(schema: Any) -> list[SchemaFault]:
         return [SchemaFault(f"the schema is nested more than {LEVELS} levels deep")]
     if len(json.dumps(schema)) > _LARGEST:
         return [SchemaFault(f"the schema is larger than {_LARGEST // 1024} KB")]
-    return list(_unknown_draft(schema)) or list(_references(schema)) or list(_invalid(schema))
+    return list(_unknown_draft(schema)) or list(_references(schema)) or list(_invalid(schema)) or list(_endless(schema))
+
+
+def _endless(schema: Mapping[str, Any]) -> Iterator[SchemaFault]:
+    """References that lead back to where they stand, whatever the value: the least of values shows them."""
+    try:
+        value_faults(schema, None)
+    except ValueError as error:
+        if isinstance(error.__cause__, RecursionError):
+            yield SchemaFault("the schema refers to itself without end")
 
 
 def value_faults(schema: Mapping[str, Any], value: Any) -> list[str]:

@@ -32,6 +32,8 @@ from runtime.output.schema import faults_of_schema, is_bounded, value_faults
         ('{\n "$schema": "https://example.com/draft"\n}', 2, "names no draft known here"),
         ('{\n "$schema": "http://[bad"\n}', 2, "names no draft known here"),
         ('{\n "$schema": 5\n}', 2, "names no draft known here"),
+        ('{"$ref": "#"}', 1, "refers to itself without end"),
+        ('{"allOf": [{"anyOf": [{"$ref": "#"}]}]}', 1, "refers to itself without end"),
         ("{" + '"not":{' * 120 + "}" * 121, 1, "nested more than 100 levels deep"),
         ('{"description": "' + "x" * 70_000 + '"}', 1, "larger than 64 KB"),
     ],
