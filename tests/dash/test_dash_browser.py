@@ -261,7 +261,7 @@ def test_a_run_that_nobody_works_on_takes_decisions_for_its_next_process(
 
 DROPS = """(() => {
   const real = window.fetch;
-  let size = 3000;
+  let size = 1000;
   window.dropped = 0;
   window.fetch = async (path, options) => {
     const answer = await real(path, options);

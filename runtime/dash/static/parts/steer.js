@@ -17,7 +17,7 @@ export function Steer({ view, actor, send }) {
   const held = view.holds.has(path) || view.holds.has("");
   const say = async (event) => {
     event.preventDefault();
-    if (await send({ op: "say", actor: path, text, interrupt })) setText("");
+    if (await send({ op: "say", actor: path, text, interrupt })) setText((now) => (now === text ? "" : now));
   };
   const cancel = () => {
     setSure(false);
@@ -46,7 +46,8 @@ function ChangeLimits({ actor, send }) {
   const [value, setValue] = useState("");
   const change = async (event) => {
     event.preventDefault();
-    if (await send({ op: "limits", actor: actor.path, limits: { [limit]: value.trim() } })) setValue("");
+    // What was typed before the answer came stays.
+    if (await send({ op: "limits", actor: actor.path, limits: { [limit]: value.trim() } })) setValue((now) => (now === value ? "" : now));
   };
   const now = actor.limits[limit];
   return html`<form class="buttons limits" onSubmit=${change}>
