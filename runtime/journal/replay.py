@@ -116,7 +116,6 @@ def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
 
 
 def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
-    state.resumed += 1
     state.waiting = False
     for actor in state.actors.values():
         actor.request = None

@@ -225,7 +225,6 @@ class RunState:
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
     held: Held | None = None
-    resumed: int = 0
     cancel: CancelRequested | None = None
     by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])
 

@@ -30,7 +30,6 @@ KEPT_BYTES = 64 << 20
 """What a file may measure for its content to be handed to who keeps it; of larger ones only the hash is."""
 
 _LEAF = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_SNIFF_BYTES = 8192
 _IGNORE_FILE_BYTES = 256_000
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -428,14 +427,6 @@ class Workspace:
             yield from _files_below(fd, path, rules, 0)
         finally:
             os.close(fd)
-
-    def walk_text(self, under: str = ".", *, max_bytes: int = 1_000_000) -> Iterator[Entry]:
-        """The files `walk` gives that hold text and no more than `max_bytes`, judged by their first bytes."""
-        for entry in self.walk(under):
-            if entry.size <= max_bytes:
-                with suppress(PathError):
-                    if looks_like_text(self.read_bytes(entry.path, _SNIFF_BYTES)):
-                        yield entry
 
     def _rules_above(self, folder: str) -> Ignored:
         rules = Ignored()
