@@ -9,6 +9,7 @@ import attrs
 
 from runtime.events import (
     SENT_BACK,
+    SUMMARISED,
     ActorContinued,
     ActorFinished,
     ActorHeld,
@@ -516,7 +517,7 @@ def _context_compacted(state: RunState, actor: ActorState, event: ContextCompact
             actor.learned = event.window
         actor.window = event.window or actor.window
         actor.compactions = event.number
-        actor.summaries += any(step.startswith("summarised") for step in event.steps)
+        actor.summaries += any(step.startswith(SUMMARISED) for step in event.steps)
     state.kept.update(event.results)
 
 
