@@ -38,7 +38,7 @@ class Session:
 
     `busy`: a turn is under way, or `starting`: it cannot be asked yet; `foreign`: in a process that is not ours.
     `broken` says why the runtime has ended before its time, `left` which run it left half-way. `turns` are the runs of
-    the conversation, oldest first; `chosen` is a model that was chosen in it.
+    the conversation, oldest first; `agent` and `model` are the next turn's, `chosen` is a model that was chosen in it.
     """
 
     state: State
@@ -102,9 +102,6 @@ class Session:
             self.finish(folder.id)
         else:
             self.engine.send("use", run=folder.id, named=True)
-        started = self.view.state.started
-        if started is not None:
-            self.agent, self.model = started.agent, started.model
 
     def begin_anew(self) -> None:
         """A new conversation; the old one stays on record."""
@@ -137,6 +134,12 @@ class Session:
     def run(self) -> str | None:
         """The newest run of the conversation."""
         return self.turns[-1] if self.turns else None
+
+    @property
+    def answering(self) -> str:
+        """The model of the turn under way, else of the next one; empty as long as nobody has looked."""
+        root = self.view.root
+        return root.model if self.busy and not self.starting and root is not None else self.model
 
     @property
     def unfinished(self) -> bool:
@@ -257,7 +260,7 @@ class Session:
             case "looked":
                 self.looked = message
                 self.agent = str(message["agent"])
-                self.model = self.chosen or (self.model if self.begun and self.model else str(message["model"]))
+                self.model = self.chosen or str(message["model"])
                 if message["notice"]:
                     self.tell(str(message["notice"]))
             case "prompts":

@@ -128,7 +128,7 @@ class ChatApp(App[None]):
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.leave)
         loop.add_signal_handler(signal.SIGHUP, self._hung_up)
-        self.query_one(Prompt).focus()
+        self.screen.set_focus(self.query_one(Prompt))  # at once: keys wait already
         self.query_one("#reasoning").anchor()
         try:
             await self.session.start(self._resume)
@@ -198,7 +198,7 @@ class ChatApp(App[None]):
         text = status_line(
             session.view,
             doing="⏻ leaving" if self._leaving else state,
-            model=session.model or "…",
+            model=session.answering or "…",
             window=session.window,
             queued=len(session.queue),
         )
