@@ -213,13 +213,7 @@ class Session:
 
     def switch_server(self, name: str, *, on: bool) -> None:
         """Switch an MCP server on or off, now and in later turns. Raises UsageError for no such one."""
-        options = attrs.evolve(
-            self.options,
-            mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
-            no_mcp=(*_without(self.options.no_mcp, name), *([] if on else [name])),
-        )
-        check_server(options, name)
-        self.options = options
+        self.options = options = switched(self.options, name, on=on)
         self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
         self.engine.send("look")
         if self.busy and not self.starting:
@@ -399,11 +393,14 @@ def _without(names: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
 
 
-def check_server(options: RunOptions, name: str) -> None:
-    """Raises UsageError for an MCP server that no agent here names."""
-    known = outline(options).servers
+def switched(options: RunOptions, name: str, *, on: bool) -> RunOptions:
+    """The options with an MCP server on or off. Raises UsageError for one that no agent here names."""
+    mcp, no_mcp = _without(options.mcp, name), _without(options.no_mcp, name)
+    changed = attrs.evolve(options, mcp=(*mcp, name) if on else mcp, no_mcp=no_mcp if on else (*no_mcp, name))
+    known = outline(changed).servers
     if name not in known:
         raise UsageError(f"no agent here has an MCP server '{name}'{did_you_mean(name, known)}")
+    return changed
 
 
 def _gone(folder: RunFolder) -> None:

@@ -247,6 +247,12 @@ class RunState:
         return tuple(question for id, question in self.questions.items() if id in self.pending)
 
     @property
+    def asked(self) -> ApprovalRequested | QuestionAsked | None:
+        """The oldest question that waits for a human."""
+        id = next(iter(self.pending), None)
+        return None if id is None else self.requests.get(id) or self.questions.get(id)
+
+    @property
     def usage(self) -> Usage:
         """What all actors have used."""
         return sum((actor.usage for actor in self.actors.values()), Usage())

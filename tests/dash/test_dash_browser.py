@@ -144,7 +144,7 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.click(".steer button", "Cancel writer-1")
         page.click(".steer button", "Yes, cancel writer-1")
         page.until("document.querySelector('.head .state.completed')")
-        assert 0 == process.wait(15)
+        assert 0 == process.wait(60)
 
         # The page and the journal count the same; a button that was pressed twice has counted once.
         kept = journal(place, run)
@@ -180,7 +180,7 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place.workspace))
         page.click(".head button", "Export events")
         file = place.workspace / f"{run}.jsonl"
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while not file.exists() and time.monotonic() < give_up:
             time.sleep(0.05)
         assert kept == [json.loads(each) for each in file.read_text().splitlines()]
@@ -231,7 +231,7 @@ def test_calls_are_denied_with_a_reason_questions_answered_and_a_run_cancelled(
         page.click(".head button", "Cancel run")
         page.click(".head button", "Yes, cancel the run")
         page.until("document.querySelector('.head .state.cancelled')")
-        assert 130 == process.wait(15)
+        assert 130 == process.wait(60)
         kept = journal(place, run)
     denied = next(each for each in kept if each.get("decision") == "deny")
     assert ("not there", "you") == (denied["why"], denied["by"])

@@ -176,7 +176,7 @@ class ChatApp(App[None]):
             self.query_one("#thoughts", Static).update(Content(visible(text or "nothing thought yet")))
 
     def _paint_question(self) -> None:
-        asked = self.session.view.asked if self.session.busy and not self.session.starting else None
+        asked = self.session.view.state.asked if self.session.busy and not self.session.starting else None
         if asked is self._asked:
             return
         self._asked, self._editing = asked, ""
