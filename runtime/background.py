@@ -152,7 +152,10 @@ class Background:
             await child.ended.wait()
 
     async def take(self, name: str, call_id: str) -> Output:
-        """The report of one child as the result of a call. Raises ToolError for a name that stands for none."""
+        """The report of one child as the result of a call. Raises ToolError for a name that stands for none.
+
+        After a cancelled call another one can still take it.
+        """
         child = self._children.get(name)
         if child is None or child.claimed:
             known = ", ".join(each for each, one in self._children.items() if not one.claimed) or "none"

@@ -34,7 +34,7 @@ from .context.summary import (
 )
 from .context.window import Window, counts_reply, window_in
 from .errors import UsageError
-from .events import CompactionRequested, ContextCompacted
+from .events import SUMMARISED, CompactionRequested, ContextCompacted
 from .known import OFFLINE
 from .limits.budget import MIN_OUTPUT, Ask
 from .limits.estimate import byte_length, tokens_of_bytes
@@ -53,7 +53,6 @@ NOTE_OVERHEAD = 900
 MOST_SQUEEZES = 3
 """How often what came since the last reply is cut for a last turn: some texts have more tokens than others."""
 READER = "read_result"
-SUMMARISED = "summarised"
 
 
 class Compactor:

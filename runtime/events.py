@@ -551,6 +551,10 @@ class LoopStopped(Event):
 # --- context, hooks, servers -------------------------------------------------------------------------------------
 
 
+SUMMARISED = "summarised"
+"""How a step of a compaction begins in which a model has written a summary."""
+
+
 @attrs.frozen(kw_only=True)
 class ContextCompacted(Event):
     """The history was made smaller; `before` and `after` are the next request's tokens, `steps` what was done.

@@ -104,7 +104,7 @@ class Family:
     async def attached(self, agent: str, names: Sequence[str], call_id: str) -> tuple[Attachment, ...]:
         """What a call attaches for a child; nothing where the child has begun before and has it already.
 
-        Raises ToolError.
+        Raises ToolError. A cancelled call leaves at most kept texts behind.
         """
         recovered = self._parent.run.recovered
         if not names or (recovered is not None and recovered.child_of(self._parent.path, call_id) is not None):

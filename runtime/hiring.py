@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import attrs
 
@@ -156,7 +156,7 @@ def _toolbox(run: Run, agent: Agent, own: list[Tool], recovered: ActorState | No
     tools = [*own, *skills, *_served(run, agent, recovered), *_delegates(run, agent)]
     if tools:
         tools.append(run.results.reader)
-    toolbox = ToolBox(tools)
+    toolbox = ToolBox(tools, missing=partial(run.mcps.missing, agent.definition.mcps))
     if not own_box:
         run.toolboxes[name] = toolbox
     return toolbox

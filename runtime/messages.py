@@ -7,12 +7,11 @@ same on replay; what the provider called them is kept beside, for the record onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import attrs
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = Mapping[str, Any]
 
 Finish: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "context_window"]

@@ -14,7 +14,7 @@ from .events import FileChanged, FileChanging, FilesRestored, Record, RunStarted
 from .journal.folder import RunFolder
 from .journal.interface import Contents
 from .journal.visit import visit
-from .policy.paths import PathError, Workspace
+from .policy.paths import PathError, Workspace, hash_of
 
 Current: TypeAlias = Callable[[str], str | None]
 """The hash of what a file holds now, None where there is none."""
@@ -122,23 +122,19 @@ def undo(folder: RunFolder, contents: Contents, to: int = 0, by: str = "you") ->
 
 
 def _carry_out(workspace: Workspace, contents: Contents, records: Iterable[Record], to: int) -> Undone:
-    held: dict[str, bytes | None] = {}
-
-    def current(path: str) -> str | None:
-        held[path] = _content(workspace, path)
-        return _hash(held[path])
-
-    wanted = restores(records, to, current)
+    wanted = restores(records, to, lambda path: _held(workspace, path))
     content: dict[str, bytes | None] = {}
     for each in wanted:
         try:
             content[each.path] = contents.get(each.content) if each.content is not None else None
         except JournalError as error:
             raise CannotUndo([each.path], f"cannot be put back: what it held is not kept ({error})") from error
+    held: dict[str, bytes | None] = {}
     done: list[Restore] = []
     try:
         for each in wanted:
-            if _hash(_content(workspace, each.path)) != each.found:
+            held[each.path] = found = _content(workspace, each.path)
+            if _hash(found) != each.found:
                 raise CannotUndo([each.path], "changes right now")
             done.append(each)
             _put(workspace, each.path, content[each.path], each.mode)
@@ -151,6 +147,17 @@ def _carry_out(workspace: Workspace, contents: Contents, records: Iterable[Recor
         tuple(each.path for each in wanted if each.content is not None),
         tuple(each.path for each in wanted if each.content is None),
     )
+
+
+def _held(workspace: Workspace, path: str) -> str | None:
+    """The hash of what a file holds, read piece by piece: it may be larger than what there is memory for."""
+    try:
+        with workspace.open_read(path) as file:
+            return hash_of(file.fileno())
+    except PathError as error:
+        if error.fault == "missing":
+            return None
+        raise
 
 
 def _content(workspace: Workspace, path: str) -> bytes | None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 
 import trio
 
-from runtime import Report, Tool, ToolError, open_runtime, tool
+from runtime import ElencoError, Report, Tool, ToolError, open_runtime, tool
 
 HERE = Path(__file__).parent
 HITS = 5
@@ -100,7 +101,10 @@ def main() -> None:
     parser.add_argument("--model", help="PROVIDER/MODEL; by default the first provider with a key")
     parser.add_argument("--state", help="the folder that records of runs are kept in")
     given = parser.parse_args()
-    report = trio.run(ask, given.question, given.model, given.state)
+    try:
+        report = trio.run(ask, given.question, given.model, given.state)
+    except ElencoError as error:
+        sys.exit(f"error: {error}")
     print(report.text)
     print(cost_line(report))
 

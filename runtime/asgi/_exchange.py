@@ -93,27 +93,32 @@ class Exchange:
                     raise ValueError(f"a response has no {other!r}")
 
     async def respond(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        """Send the head of the response. Raises Gone."""
+        """Send the head of the response. After a cancelled call nothing more can be sent. Raises Gone."""
         if not any(name.lower() == b"date" for name, _ in headers):
             headers = [*headers, (b"date", formatdate(usegmt=True).encode())]
         await self._write(h11.Response(status_code=status, headers=headers, reason=_PHRASES.get(status, b"")))
 
     async def continue_with(self, body: bytes, *, last: bool) -> None:
-        """Send a piece of the body. Raises Gone, and RuntimeError before the head."""
+        """Send a piece of the body. After a cancelled call nothing more can be sent.
+
+        Raises Gone, and RuntimeError before the head.
+        """
         if not self.started:
             raise RuntimeError("a response begins with its head")
         if body:
             await self._write(h11.Data(data=body))
         if last:
-            with suppress(
-                Gone
-            ):  # a client that leaves with all it wanted, as event streams are left, has missed nothing
+            # A client that leaves with all it wanted, as event streams are left, has missed nothing.
+            with suppress(Gone):
                 await self._write(h11.EndOfMessage())
             self.sent = True
             self._watch.cancel()
 
     async def refuse(self, status: int) -> None:
-        """Answer with a status alone, after which the connection is closed. Raises Gone."""
+        """Answer with a status alone, after which the connection is closed. Raises Gone.
+
+        After a cancelled call nothing more can be sent.
+        """
         said = _PHRASES[status] + b"\n"
         headers = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(said)), (b"connection", b"close")]
         await self.respond(status, headers)

@@ -28,10 +28,9 @@ from runtime.cli.live import Outcome, note_end, row_of
 from runtime.cli.prompts import Keyboard
 from runtime.cli.server_prompts import filled_in, is_prompt, prompts_of
 from runtime.cli.watcher import Watcher
-from runtime.continuation import Continuation, continuation_of
+from runtime.continuation import Continuation
 from runtime.errors import ElencoError, JournalError, UsageError, first_of
 from runtime.journal import index
-from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run
 from runtime.journal.read import load
@@ -177,7 +176,9 @@ class Host:
         folder = await trio.to_thread.run_sync(create_run, self.state, random.Random())
         try:
             ready = await trio.to_thread.run_sync(self._plan, text, message, folder)
-            continues = await trio.to_thread.run_sync(self._continuation, folder)
+            continues = None
+            if self.earlier is not None:
+                continues = await trio.to_thread.run_sync(self.earlier.continuation, folder)
         except BaseException:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
@@ -196,15 +197,6 @@ class Host:
             options = attrs.evolve(options, compacts=True, output_schema=None)
         ready = plan(options)
         return meant_for_root(ready) if chosen else ready
-
-    def _continuation(self, folder: RunFolder) -> Continuation | None:
-        if self.earlier is None:
-            return None
-        kept = Blobs(self.earlier.folder.blobs), Blobs(folder.blobs)
-        try:
-            return continuation_of(self.earlier.state, self.earlier.folder.id, *kept)
-        except OSError as error:
-            raise JournalError(f"cannot write in {folder.path}: {error.strerror}") from error
 
     async def _finish(self, run: str) -> None:
         """A turn that was left half-way goes on from its record."""

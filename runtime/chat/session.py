@@ -38,7 +38,7 @@ class Session:
 
     `busy`: a turn is under way, or `starting`: it cannot be asked yet; `foreign`: in a process that is not ours.
     `broken` says why the runtime has ended before its time, `left` which run it left half-way. `turns` are the runs of
-    the conversation, oldest first; `chosen` is a model that was chosen in it.
+    the conversation, oldest first; `agent` and `model` are the next turn's, `chosen` is a model that was chosen in it.
     """
 
     state: State
@@ -102,9 +102,6 @@ class Session:
             self.finish(folder.id)
         else:
             self.engine.send("use", run=folder.id, named=True)
-        started = self.view.state.started
-        if started is not None:
-            self.agent, self.model = started.agent, started.model
 
     def begin_anew(self) -> None:
         """A new conversation; the old one stays on record."""
@@ -137,6 +134,12 @@ class Session:
     def run(self) -> str | None:
         """The newest run of the conversation."""
         return self.turns[-1] if self.turns else None
+
+    @property
+    def answering(self) -> str:
+        """The model of the turn under way, else of the next one; empty as long as nobody has looked."""
+        root = self.view.root
+        return root.model if self.busy and not self.starting and root is not None else self.model
 
     @property
     def unfinished(self) -> bool:
@@ -210,13 +213,7 @@ class Session:
 
     def switch_server(self, name: str, *, on: bool) -> None:
         """Switch an MCP server on or off, now and in later turns. Raises UsageError for no such one."""
-        options = attrs.evolve(
-            self.options,
-            mcp=(*_without(self.options.mcp, name), *([name] if on else [])),
-            no_mcp=(*_without(self.options.no_mcp, name), *([] if on else [name])),
-        )
-        check_server(options, name)
-        self.options = options
+        self.options = options = switched(self.options, name, on=on)
         self.engine.send("switch", mcp=options.mcp, no_mcp=options.no_mcp)
         self.engine.send("look")
         if self.busy and not self.starting:
@@ -257,7 +254,7 @@ class Session:
             case "looked":
                 self.looked = message
                 self.agent = str(message["agent"])
-                self.model = self.chosen or (self.model if self.begun and self.model else str(message["model"]))
+                self.model = self.chosen or str(message["model"])
                 if message["notice"]:
                     self.tell(str(message["notice"]))
             case "prompts":
@@ -396,11 +393,14 @@ def _without(names: Iterable[str], name: str) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
 
 
-def check_server(options: RunOptions, name: str) -> None:
-    """Raises UsageError for an MCP server that no agent here names."""
-    known = outline(options).servers
+def switched(options: RunOptions, name: str, *, on: bool) -> RunOptions:
+    """The options with an MCP server on or off. Raises UsageError for one that no agent here names."""
+    mcp, no_mcp = _without(options.mcp, name), _without(options.no_mcp, name)
+    changed = attrs.evolve(options, mcp=(*mcp, name) if on else mcp, no_mcp=no_mcp if on else (*no_mcp, name))
+    known = outline(changed).servers
     if name not in known:
         raise UsageError(f"no agent here has an MCP server '{name}'{did_you_mean(name, known)}")
+    return changed
 
 
 def _gone(folder: RunFolder) -> None:

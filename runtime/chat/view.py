@@ -28,7 +28,6 @@ from runtime.events import (
     ModelRequested,
     ModelRetried,
     ModelWithdrawn,
-    QuestionAsked,
     Record,
     RunFinished,
     RunStarted,
@@ -208,12 +207,6 @@ class View:
     @property
     def root(self) -> ActorState | None:
         return self.state.actors.get(self.state.root)
-
-    @property
-    def asked(self) -> ApprovalRequested | QuestionAsked | None:
-        """The oldest question that waits for a human."""
-        id = next(iter(self.state.pending), None)
-        return None if id is None else self.state.requests.get(id) or self.state.questions.get(id)
 
     def log_of(self, actor: str) -> Log:
         """An actor's own log; the root's is the conversation."""

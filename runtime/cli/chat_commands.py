@@ -120,18 +120,13 @@ class Commands:
     def _switch(self, given: Given) -> None:
         chat = self.chat
         match given.words:
-            case ["on", name]:
-                mcp, no_mcp = (*chat.options.mcp, name), tuple(each for each in chat.options.no_mcp if each != name)
-            case ["off", name]:
-                mcp, no_mcp = tuple(each for each in chat.options.mcp if each != name), (*chat.options.no_mcp, name)
+            case ["on" | "off" as word, name]:
+                from runtime.chat.session import switched
+
+                chat.options = switched(chat.options, name, on=word == "on")
+                print(f"{name} is {word} from the next turn on", file=sys.stderr)
             case _:
                 raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
-        options = attrs.evolve(chat.options, mcp=mcp, no_mcp=no_mcp)
-        from runtime.chat.session import check_server
-
-        check_server(options, name)
-        chat.options = options
-        print(f"{name} is {given.words[0]} from the next turn on", file=sys.stderr)
 
     def _sessions(self, wanted: str) -> None:
         chat = self.chat

@@ -14,13 +14,12 @@ from runtime.chat.commands import Given, Prompt, Wrong, read
 from runtime.errors import ElencoError, UsageError
 from runtime.journal import index
 from runtime.journal.folder import RunFolder, State, open_state
-from runtime.journal.lock import is_owned
 from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
 from .chat_commands import COMPACT, Commands
 from .command_run import flag_limits, output_schema
-from .earlier import Earlier, look_up
+from .earlier import Earlier, look_up, on_record
 from .server_prompts import filled_in, is_prompt
 from .streams import as_text
 from .which import find
@@ -38,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _screen(arguments: argparse.Namespace, state: State) -> int:
     folder = find(state, arguments.resume) if arguments.resume else None
-    live = folder is not None and is_owned(folder.lock)
-    earlier = look_up(state, arguments.resume, headless=False) if folder is not None and not live else None
+    earlier = on_record(folder, headless=False) if folder is not None else None  # also of a live one: it is watched
     options = options_of(arguments, earlier, headless=False)
     outline(options)  # A slip is told before the screen is taken.
     from runtime.chat.screen import show

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from runtime.continuation import Continuation, continuation_of
 from runtime.errors import JournalError, UsageError
+from runtime.journal.blobs import Blobs
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import load
@@ -21,6 +23,13 @@ class Earlier:
     folder: RunFolder
     state: RunState
     options: RunOptions
+
+    def continuation(self, folder: RunFolder) -> Continuation:
+        """What the run in `folder` begins with, the blobs copied. Raises JournalError. Blocks."""
+        try:
+            return continuation_of(self.state, self.folder.id, Blobs(self.folder.blobs), Blobs(folder.blobs))
+        except OSError as error:
+            raise JournalError(f"cannot write in {folder.path}: {error.strerror}") from error
 
     @property
     def answer(self) -> str:
@@ -52,6 +61,11 @@ def look_up(state: State, word: str, *, headless: bool) -> Earlier:
     folder = find(state, word)
     if is_owned(folder.lock):
         raise JournalError(f'run {folder.id} is live in another process: elenco say {folder.id} "…"')
+    return on_record(folder, headless=headless)
+
+
+def on_record(folder: RunFolder, *, headless: bool) -> Earlier:
+    """The same of a run that may be live. Raises UsageError for one that never began."""
     record = load(folder)
     if record.started is None:
         raise UsageError(f"run {folder.id} has no beginning on record: nothing to continue")

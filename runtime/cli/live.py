@@ -16,11 +16,10 @@ import attrs
 import trio
 
 from runtime.app import LiveRun, Plan, Resumption, open_run
-from runtime.continuation import Continuation, continuation_of
-from runtime.errors import ElencoError, JournalError
+from runtime.continuation import Continuation
+from runtime.errors import ElencoError, JournalError, first_of
 from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.journal import index
-from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import RunFolder, State, create_run, open_state
 from runtime.journal.interface import Journal
@@ -100,13 +99,7 @@ def start(ready: Plan, state_flag: str | None, shown: Shown, earlier: Earlier | 
 def begin(ready: Plan, state: State, shown: Shown, earlier: Earlier | None = None) -> tuple[int, RunFolder]:
     """The same in a state folder that is open: the exit code, and the new run. Raises ElencoError."""
     folder = create_run(state, random.Random())
-    continues = None
-    if earlier is not None:
-        kept = Blobs(earlier.folder.blobs), Blobs(folder.blobs)
-        try:
-            continues = continuation_of(earlier.state, earlier.folder.id, *kept)
-        except OSError as error:
-            raise JournalError(f"cannot write in {folder.path}: {error.strerror}") from error
+    continues = earlier.continuation(folder) if earlier is not None else None
     return trio.run(stay, ready, state, folder, shown, None, continues), folder
 
 
@@ -136,7 +129,7 @@ async def stay(
                 outcome.report = await live.report()
                 outcome.waiting = (*live.approvals.pending, *live.questions.pending)
     except* ElencoError as group:
-        outcome.problem = _first(group)
+        outcome.problem = first_of(group, ElencoError)
     if outcome.owned:
         await trio.to_thread.run_sync(note_end, state, folder, outcome)
     return _close(ready, folder, outcome, shown)
@@ -302,11 +295,3 @@ def note_end(state: State, folder: RunFolder, outcome: Outcome) -> None:
     report = outcome.report
     json = {**report_to_json(report), "steps": outcome.watcher.state.steps} if report is not None else None
     index.run_ended(state, folder.id, ended=time.time(), report=json)
-
-
-def _first(group: BaseExceptionGroup[ElencoError]) -> ElencoError:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, ElencoError)
-    return error

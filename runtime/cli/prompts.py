@@ -36,7 +36,7 @@ async def answer_questions(live: LiveRun, watcher: Watcher, screen: Screen) -> N
             live.run.check_waiting()
             return
         screen.answered()
-        match watcher.asked():
+        match watcher.state.asked:
             case ApprovalRequested() as request:
                 await _decide(live, screen, keyboard, request, line.strip())
             case QuestionAsked() as question:

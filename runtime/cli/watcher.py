@@ -100,11 +100,6 @@ class Watcher:
         if actor == self.state.root:
             self.said = ""
 
-    def asked(self) -> ApprovalRequested | QuestionAsked | None:
-        """The oldest question that waits for a human."""
-        id = next(iter(self.state.pending), None)
-        return None if id is None else self.state.requests.get(id) or self.state.questions.get(id)
-
     def flush(self) -> list[str]:
         """The lines collected since the last time."""
         lines, self.lines = self.lines, []

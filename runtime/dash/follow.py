@@ -7,16 +7,15 @@ slowly is not waited for: nothing is taken from the socket meanwhile, and the ru
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
-from typing import Any
 
 import attrs
 
-from runtime.errors import JournalError
+from runtime.errors import ElencoError, JournalError
 from runtime.journal.folder import RunFolder
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
+from runtime.watch.exchange import NotRunning, place_of, request, result_of
 from runtime.watch.lines import line
 
 from .row_lines import row_line
@@ -148,18 +147,15 @@ class _Socket:
 async def _dial(folder: RunFolder, from_seq: int) -> _Socket | None:
     """A subscription from `from_seq` on, None where no process serves the run."""
     try:
-        found: Any = json.loads(await asyncio.to_thread(folder.control.read_text))
-        reader, writer = await asyncio.open_unix_connection(str(found["socket"]), limit=1 << 20)
-    except (OSError, ValueError, TypeError, KeyError):
+        place = await asyncio.to_thread(place_of, folder)
+        reader, writer = await asyncio.open_unix_connection(place.socket, limit=1 << 20)
+    except (NotRunning, OSError, ValueError):
         return None
-    request = {"re": 1, "token": str(found["token"]), "op": "subscribe", "from": from_seq}
     try:
-        writer.write(json.dumps(request).encode("ascii") + b"\n")
+        writer.write(request(1, place.token, {"op": "subscribe", "from": from_seq}))
         await writer.drain()
-        answer: Any = json.loads(await reader.readline())
-    except (OSError, ValueError):
-        answer = {}
-    if not answer.get("ok"):
+        result_of(await reader.readline())
+    except (ElencoError, OSError, ValueError):
         writer.close()
         return None
     return _Socket(reader, writer)

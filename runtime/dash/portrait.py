@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
 
 import attrs
 
@@ -28,8 +27,6 @@ from runtime.events import (
 from runtime.journal.replay import fold
 from runtime.journal.state import ActorState, RunState
 from runtime.messages import JsonObject
-
-BarKind: TypeAlias = Literal["model", "tool", "wait"]
 
 
 @attrs.define

@@ -61,7 +61,8 @@ def routes(desk: Desk) -> list[Route]:
         return JSONResponse(await asyncio.to_thread(_deliver, folder, given))
 
     return [
-        Route("/api/runs/{run}/events", stream),
+        # Whatever stands there, nothing too: what is no run is told so in words.
+        Route("/api/runs/{run:path}/events", stream),
         Route("/api/runs/{run}/commands", command, methods=["POST"]),
     ]
 

@@ -9,6 +9,7 @@ import attrs
 
 from runtime.events import (
     SENT_BACK,
+    SUMMARISED,
     ActorContinued,
     ActorFinished,
     ActorHeld,
@@ -115,7 +116,6 @@ def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
 
 
 def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
-    state.resumed += 1
     state.waiting = False
     for actor in state.actors.values():
         actor.request = None
@@ -516,7 +516,7 @@ def _context_compacted(state: RunState, actor: ActorState, event: ContextCompact
             actor.learned = event.window
         actor.window = event.window or actor.window
         actor.compactions = event.number
-        actor.summaries += any(step.startswith("summarised") for step in event.steps)
+        actor.summaries += any(step.startswith(SUMMARISED) for step in event.steps)
     state.kept.update(event.results)
 
 

@@ -225,7 +225,6 @@ class RunState:
     limits: JsonObject = attrs.Factory(dict[str, Any])
     waiting: bool = False
     held: Held | None = None
-    resumed: int = 0
     cancel: CancelRequested | None = None
     by_call: dict[tuple[str | None, str | None], str] = attrs.Factory(dict[tuple[str | None, str | None], str])
 
@@ -246,6 +245,12 @@ class RunState:
     @property
     def pending_questions(self) -> tuple[QuestionAsked, ...]:
         return tuple(question for id, question in self.questions.items() if id in self.pending)
+
+    @property
+    def asked(self) -> ApprovalRequested | QuestionAsked | None:
+        """The oldest question that waits for a human."""
+        id = next(iter(self.pending), None)
+        return None if id is None else self.requests.get(id) or self.questions.get(id)
 
     @property
     def usage(self) -> Usage:

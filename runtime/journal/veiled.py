@@ -32,7 +32,8 @@ class VeiledJournal:
         return self._journal.durable_seq
 
     def append(self, event: Event, body: str | None = None) -> int:
-        body = encode_body(event)
+        if body is None:
+            body = encode_body(event)
         if self._veil.may_stand_in(body):
             return self._journal.append(self._veil.event(event))
         return self._journal.append(event, body)

@@ -142,6 +142,11 @@ class Fleet:
                 link.offers = tuple(recorded.get(link.name, ()))
         return tools_of(links, self.reserved)
 
+    def missing(self, names: Iterable[str], tool: str) -> str:
+        """Why the one of these servers that a tool, going by its name, is of cannot be called; "" where none is."""
+        outages = (self._link(name).outage() for name in names if name in self.entries and tool.startswith(f"{name}_"))
+        return next((outage for outage in outages if outage), "")
+
     def recorded(
         self, tools: Mapping[str, Sequence[str]], shown: Mapping[str, JsonObject]
     ) -> Mapping[str, Sequence[Offer]]:

@@ -13,13 +13,17 @@ from typing import Any, TypeAlias
 import attrs
 
 from runtime.schema_words import fault_lines
-from runtime.wire.schema_nodes import LEVELS
-from runtime.wire.schema_refs import nodes, target
+from runtime.wire.schema_nodes import LEVELS, MAPS
+from runtime.wire.schema_refs import target
 from runtime.wire.shapes import is_list, is_object
 
 Step: TypeAlias = str | int
 _MOST_FAULTS = 8
 _LARGEST = 65536
+_NAMED = frozenset({*MAPS, "dependencies"})
+"""Keywords whose value holds schemas by name: such a name is no keyword, whatever it is."""
+_VALUES = frozenset({"enum", "const", "default", "examples"})
+"""Keywords whose value is no schema."""
 
 
 @attrs.frozen
@@ -81,7 +85,7 @@ def is_bounded(schema: Mapping[str, Any]) -> bool:
     pattern that could search for ever."""
     from runtime.tools._regex import cost  # with it come all tools, which telling of a slip need not wait for
 
-    for node in nodes(schema):
+    for _, node in _nodes(schema):
         if "$ref" in node or "$dynamicRef" in node or "$recursiveRef" in node:
             return False
         patterns: list[Any] = [node.get("pattern")] if "pattern" in node else []
@@ -145,7 +149,8 @@ def _unknown_draft(schema: dict[str, Any]) -> Iterator[SchemaFault]:
         yield SchemaFault(f"$schema names no draft known here: {json.dumps(draft)}", ("$schema",))
 
 
-def _references(schema: dict[str, Any]) -> Iterator[SchemaFault]:
+def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[Step, ...], dict[str, Any]]]:
+    """Every schema inside a schema with the way to it, in any draft, what unknown keywords hold among them."""
     todo: list[tuple[tuple[Step, ...], Any]] = [((), schema)]
     while todo:
         path, value = todo.pop()
@@ -153,10 +158,19 @@ def _references(schema: dict[str, Any]) -> Iterator[SchemaFault]:
             todo += [((*path, number), inner) for number, inner in enumerate(value)]
         if not is_object(value):
             continue
-        todo += [((*path, key), inner) for key, inner in value.items() if key not in ("enum", "const", "examples")]
+        yield path, value
+        for key, inner in value.items():
+            if key in _NAMED and is_object(inner):
+                todo += [((*path, key, name), each) for name, each in inner.items()]
+            elif key not in _VALUES:
+                todo.append(((*path, key), inner))
+
+
+def _references(schema: dict[str, Any]) -> Iterator[SchemaFault]:
+    for path, node in _nodes(schema):
         for key in ("$ref", "$dynamicRef"):
-            ref = value.get(key)
-            if not isinstance(ref, str) or (path and path[-1] in ("properties", "patternProperties")):
+            ref = node.get(key)
+            if not isinstance(ref, str):
                 continue
             if not ref.startswith("#"):
                 yield SchemaFault(
@@ -186,15 +200,9 @@ def _invalid(schema: dict[str, Any]) -> Iterator[SchemaFault]:
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[tuple[Step, ...], str]]:
-    todo: list[tuple[tuple[Step, ...], Any]] = [((), schema)]
-    while todo:
-        path, value = todo.pop()
-        if is_list(value):
-            todo += [((*path, number), inner) for number, inner in enumerate(value)]
-        elif is_object(value):
-            todo += [((*path, key), inner) for key, inner in value.items() if key not in ("enum", "const", "examples")]
-            if isinstance(pattern := value.get("pattern"), str) and not (path and path[-1] == "properties"):
-                yield (*path, "pattern"), pattern
-            if is_object(keyed := value.get("patternProperties")):
-                for each in keyed:
-                    yield (*path, "patternProperties", each), each
+    for path, node in _nodes(schema):
+        if isinstance(pattern := node.get("pattern"), str):
+            yield (*path, "pattern"), pattern
+        if is_object(keyed := node.get("patternProperties")):
+            for each in keyed:
+                yield (*path, "patternProperties", each), each

@@ -104,7 +104,10 @@ async def submit(me: Agent, text: str) -> End | None:
 
 
 async def last_answer(me: Agent, report: Report) -> Report:
-    """A stopped actor's report, with the value of its last answer where that holds; its status stays what it is."""
+    """A stopped actor's report, with the value of its last answer where that holds; its status stays what it is.
+
+    A cancelled call leaves everything as it was.
+    """
     if me.answers.rules is None or not report.text.strip():
         return report
     why = "there was no time left to check its last answer"

@@ -30,7 +30,6 @@ KEPT_BYTES = 64 << 20
 """What a file may measure for its content to be handed to who keeps it; of larger ones only the hash is."""
 
 _LEAF = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_SNIFF_BYTES = 8192
 _IGNORE_FILE_BYTES = 256_000
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -277,7 +276,7 @@ class Workspace:
                     file.flush()
                     os.fsync(draft.fd)
                     if self._keep is not None:
-                        self._announce(path, place, _hash_of(draft.fd))
+                        self._announce(path, place, hash_of(draft.fd))
                     draft.name_it()
                 os.replace(draft.name, place.name, src_dir_fd=place.parent, dst_dir_fd=place.parent)
             except BaseException:
@@ -357,7 +356,7 @@ class Workspace:
         before = content = mode = None
         if status is not None:
             with _opened(path, place) as file:
-                before, mode = _hash_of(file.fileno()), stat.S_IMODE(status.st_mode) & 0o777
+                before, mode = hash_of(file.fileno()), stat.S_IMODE(status.st_mode) & 0o777
                 if status.st_size <= KEPT_BYTES:
                     file.seek(0)
                     content = file.read()
@@ -375,7 +374,7 @@ class Workspace:
             return
         if stat.S_ISREG(old.status.st_mode):
             with _opened(source, old) as file:
-                content = _hash_of(file.fileno())
+                content = hash_of(file.fileno())
             self._announce(target, new, content)
             self._announce(source, old, None)
         elif stat.S_ISDIR(old.status.st_mode):
@@ -383,7 +382,7 @@ class Workspace:
                 moved = new.path + entry.path[len(old.path) :]
                 with self._root.find(entry.path, follow=False) as place:
                     with _opened(entry.path, place) as file:
-                        self._keep(Change(moved, None, _hash_of(file.fileno()), None))
+                        self._keep(Change(moved, None, hash_of(file.fileno()), None))
                     self._announce(entry.path, place, None)
 
     @contextmanager
@@ -429,14 +428,6 @@ class Workspace:
         finally:
             os.close(fd)
 
-    def walk_text(self, under: str = ".", *, max_bytes: int = 1_000_000) -> Iterator[Entry]:
-        """The files `walk` gives that hold text and no more than `max_bytes`, judged by their first bytes."""
-        for entry in self.walk(under):
-            if entry.size <= max_bytes:
-                with suppress(PathError):
-                    if looks_like_text(self.read_bytes(entry.path, _SNIFF_BYTES)):
-                        yield entry
-
     def _rules_above(self, folder: str) -> Ignored:
         rules = Ignored()
         parts = parts_of(folder)
@@ -477,7 +468,7 @@ class _Draft:
                 os.unlink(self.name, dir_fd=self._parent)
 
 
-def _hash_of(fd: int) -> str:
+def hash_of(fd: int) -> str:
     """The SHA-256 of an open file, wherever it has been read to."""
     found = hashlib.sha256()
     at = 0

@@ -69,6 +69,11 @@ def _as_it_is(text: str) -> str:
     return text
 
 
+def _nothing_known(name: str) -> str:
+    del name
+    return ""
+
+
 def _ignore(*_: object) -> None:
     pass
 
@@ -108,11 +113,19 @@ class ToolBox:
     """A fixed set of tools with different names, each with a schema that every provider takes.
 
     One whose schema cannot be put right is `left_out`: it is not there for the model, and stops nothing else.
+    `missing` tells why a tool that is called and not here cannot be, "" where nothing is known of it.
     Raises ValueError when two tools have the same name.
     """
 
-    def __init__(self, tools: Iterable[Tool], *, threads: trio.CapacityLimiter | None = None) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        *,
+        threads: trio.CapacityLimiter | None = None,
+        missing: Callable[[str], str] = _nothing_known,
+    ) -> None:
         self._tools: dict[str, Tool] = {}
+        self._missing = missing
         self._threads = threads
         self._arguments: dict[str, Arguments] = {}
         self._shown: dict[str, PreparedSchema] = {}
@@ -161,6 +174,8 @@ class ToolBox:
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(self._tools) or "none"
+            if why := self._missing(call.name):
+                return Problem(f"there is no tool {call.name!r}: {why}. Your tools: {known}")
             hint = did_you_mean(call.name, self._tools) or "."
             return Problem(f"there is no tool {call.name!r}{hint} Your tools: {known}")
         if call.arguments is None:

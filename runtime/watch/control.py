@@ -42,7 +42,7 @@ MOST_CONNECTIONS = 256
 HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
-"""Seconds that watchers have, when the run has ended, to take what is left."""
+"""Seconds that watchers have, when the run has ended, to take what is left; and who is turned away, to ask."""
 BREATH = 1 / 60
 """Seconds between two batches for one watcher: a screen shows no more."""
 MOST_BATCHES = 600
@@ -155,8 +155,8 @@ class _Server:
         if self._connections <= MOST_CONNECTIONS:
             await client.serve()
             return
-        with trio.move_on_after(1):
-            await client.refuse(None, f"{MOST_CONNECTIONS} clients are connected already")
+        with trio.move_on_after(2 * GRACE):
+            await client.turn_away(f"{MOST_CONNECTIONS} clients are connected already")
 
 
 class _Pace:
@@ -215,6 +215,12 @@ class _Client:
                         return
                     continue
                 return
+
+    async def turn_away(self, why: str) -> None:
+        """Say why once it has asked something, or says nothing: hung up on while it asks, it might not see it."""
+        with trio.move_on_after(GRACE):
+            await self._next_line()
+        await self.refuse(None, why)
 
     async def refuse(self, number: Any, why: str, *, usage: bool = False) -> None:
         await self._send({"re": number, "ok": False, "error": why, "usage": usage})

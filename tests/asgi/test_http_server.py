@@ -179,13 +179,25 @@ async def endless(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def test_a_client_that_takes_nothing_does_not_hold_up_the_end() -> None:
-    """Clients that stop reading do not hold up the end of serving."""
-    with trio.fail_after(10):
-        async with served(endless) as connect:
+    """Clients that stop reading do not hold up the end of serving, and their applications end with it."""
+    begun = ended = 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal begun, ended
+        begun += 1
+        try:
+            await endless(scope, receive, send)
+        finally:
+            ended += 1
+
+    with trio.move_on_after(10) as patience:
+        async with served(app) as connect:
             for _ in range(5):
                 client = await connect()
                 await client.send(GET)
                 await client.until(b"200 OK")
+    assert not patience.cancelled_caught
+    assert (5, 5) == (begun, ended)
 
 
 async def test_a_client_that_takes_nothing_is_left() -> None:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .conftest import Open, Place
 
+ELENCO = str(Path(sys.executable).with_name("elenco"))
 SCRIPT = """
 coordinator:
   - text: "First I **look**."
     calls: [{name: read_file, arguments: {path: a.txt}}]
   - stall: 600
     text: "never said"
+"""
+STALLS = """
+researcher: [{repeat: 9, stall: 600, text: "never said"}]
 """
 ASKS = """
 coordinator:
@@ -29,10 +36,11 @@ coordinator:
 def test_a_turn_is_cancelled_and_the_chat_goes_on_until_it_is_left(
     place: Place, open_pane: Open, nothing_left: Callable[[], Sequence[int]]
 ) -> None:
-    """Ctrl-C cancels the turn and not the chat, Ctrl-Q leaves and tells how to go on; the terminal is as before."""
+    """Early keys are kept; Ctrl-C cancels the turn only, Ctrl-Q tells how to go on; the terminal is as it was."""
     pane = open_pane("--model", place.script(SCRIPT))
-    pane.until("Try: What does")
-    pane.type("look around", "Enter")
+    pane.type("look around")
+    pane.until("Try: What does", "│ look around")
+    pane.type("Enter")
     pane.until("First I look.", "✓ read_file  a.txt", "● working")
     pane.type("C-c")
     pane.until("cancelled   1 step", "○ ready")
@@ -43,6 +51,27 @@ def test_a_turn_is_cancelled_and_the_chat_goes_on_until_it_is_left(
     assert "rc=130" in pane.until("over", f"go on: elenco chat --resume {run}")
     assert pane.settings("before") == pane.settings("after")
     assert "actor.finished" in place.types(run)
+    assert [] == nothing_left()
+
+
+def test_a_live_run_is_watched_and_its_conversation_goes_on_as_it_began(
+    place: Place, open_pane: Open, nothing_left: Callable[[], Sequence[int]]
+) -> None:
+    """Taken up while another process works on it, a run shows its own model, which answers what is said next, too."""
+    script = place.script(STALLS)
+    words = [ELENCO, "run", "--detach", "--no-input", "--model", script, "researcher", "where is it?"]
+    run = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    pane = open_pane("--resume", run)
+    pane.until("where is it?", "● working  scripted/")
+    pane.type("C-c")
+    pane.until("cancelled   ", "○ ready  scripted/")
+    pane.type("and then?", "Enter")
+    pane.until("and then?", "● working  scripted/")
+    pane.type("C-q")
+    pane.until("over")
+    first, second = (place.events(folder.id)[0] for folder in place.runs())
+    assert (second["agent"], second["model"]) == (first["agent"], first["model"]) == ("researcher", script)
+    assert run == second["continues"]
     assert [] == nothing_left()
 
 

@@ -195,10 +195,10 @@ def test_the_oldest_question_is_asked() -> None:
     """What waits for a human is found, and gone once the run has ended."""
     asked = ApprovalRequested(actor=ROOT, id="a1", call_id="c1", name="shell", arguments={}, why="asks")
     view = shown([*started(), asked])
-    assert asked == view.asked
-    assert view.asked is not None
+    assert asked == view.state.asked
+    assert view.state.asked is not None
     shown(finished("x"), view)
-    assert view.asked is None
+    assert view.state.asked is None
 
 
 def test_the_foot_tells_model_context_tokens_and_cost() -> None:

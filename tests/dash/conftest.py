@@ -78,13 +78,13 @@ class Place:
                     yield self._begun(before, process), process
                 finally:
                     process.terminate()
-                    process.communicate(timeout=10)
+                    process.communicate(timeout=60)
         finally:
             os.close(ours)
             os.close(its)
 
     def _begun(self, before: set[str], process: subprocess.Popen[str]) -> str:
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while time.monotonic() < give_up and process.poll() is None:
             for run in set(self.ids()) - before:
                 if self.state.run(run).control.exists():
@@ -138,7 +138,7 @@ def serving(place: Place) -> Generator[Dash]:
         yield Dash(int(port), token, process)
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

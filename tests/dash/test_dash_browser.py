@@ -129,8 +129,10 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.click(".steer button", "Continue writer-1")
         told(page, "Hold writer-1", ".steer")
         page.type(".limits input", "+5")
-        page.click(".limits button", "Set limit")
+        page.until("!document.querySelector('.limits button').disabled")
+        page.js("(() => { const set = document.querySelector('.limits button'); set.click(); set.click(); })()")
         told(page, "0 of 15", ".budgets")
+        page.until("document.querySelector('.limits button').disabled")  # both have their answer
         page.type(".limits input", "many")
         page.click(".limits button", "Set limit")
         told(page, "max_steps must be a number", ".said")
@@ -142,10 +144,11 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.click(".steer button", "Cancel writer-1")
         page.click(".steer button", "Yes, cancel writer-1")
         page.until("document.querySelector('.head .state.completed')")
-        assert 0 == process.wait(15)
+        assert 0 == process.wait(60)
 
-        # The page and the journal count the same.
+        # The page and the journal count the same; a button that was pressed twice has counted once.
         kept = journal(place, run)
+        assert [15] == [each["limits"]["max_steps"] for each in kept if each["type"] == "limits.changed"]
         (row,) = [each for each in json_lines(place.run("runs", "--json")) if each["id"] == run]
         page.until(f"document.querySelector('.scrub .where').textContent.startsWith('{len(kept)} of {len(kept)}')")
         facts = page.js("document.querySelector('.head .facts').innerText")
@@ -177,7 +180,7 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place.workspace))
         page.click(".head button", "Export events")
         file = place.workspace / f"{run}.jsonl"
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while not file.exists() and time.monotonic() < give_up:
             time.sleep(0.05)
         assert kept == [json.loads(each) for each in file.read_text().splitlines()]
@@ -228,7 +231,7 @@ def test_calls_are_denied_with_a_reason_questions_answered_and_a_run_cancelled(
         page.click(".head button", "Cancel run")
         page.click(".head button", "Yes, cancel the run")
         page.until("document.querySelector('.head .state.cancelled')")
-        assert 130 == process.wait(15)
+        assert 130 == process.wait(60)
         kept = journal(place, run)
     denied = next(each for each in kept if each.get("decision") == "deny")
     assert ("not there", "you") == (denied["why"], denied["by"])
@@ -356,11 +359,29 @@ def test_a_page_of_another_origin_or_name_gets_nothing(dash: Dash, place: Place,
         told(locked, run)
 
 
-def test_an_address_that_was_never_encoded_is_a_run_nobody_has(dash: Dash, chromium: Browser) -> None:
-    """An address that was never encoded, such as a lone %, is a run nobody has, not an empty page."""
-    page = chromium.page(f"{dash.link}&/run/50%")
-    told(page, "no run '50%'")
+@pytest.mark.parametrize("name", ["50%", "", "a/b"])
+def test_an_address_that_names_no_run_is_a_run_nobody_has(dash: Dash, chromium: Browser, name: str) -> None:
+    """An address that names no run, such as a lone %, nothing or a path, is a run nobody has, not an empty page."""
+    page = chromium.page(f"{dash.link}&/run/{name}")
+    told(page, f"no run '{name}'")
     assert complaints(page) == []
+
+
+def test_a_run_that_is_deleted_while_its_page_is_open_is_not_to_be_steered_any_more(
+    dash: Dash, place: Place, chromium: Browser
+) -> None:
+    """A run that is deleted while its page is open says so, and nothing that would steer it stays."""
+    asking = {"calls": [{"name": "write_file", "arguments": {"path": "never.txt", "content": "x\n"}}]}
+    model = place.script("gone.json", {"coordinator": [asking]})
+    assert 4 == place.run("run", "soon gone", "--model", model).returncode
+    page = chromium.page(dash.link)
+    page.click(".runs tbody tr:first-child a")
+    page.until("document.querySelector('.ask button')")
+    told(page, "Hold run", ".head")
+    assert 0 == place.run("delete", page.js("location.hash.slice(6)")).returncode
+    told(page, "has been deleted", ".head")
+    assert "Hold run" not in page.js("document.querySelector('.head').innerText")
+    assert 0 == page.js("document.querySelectorAll('.ask button.first, .steer, .head .bad, .head code').length")
 
 
 def test_the_list_filters_and_the_pages_fit_a_narrow_screen_in_light_and_dark(

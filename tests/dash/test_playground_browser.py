@@ -165,6 +165,31 @@ def test_an_agent_is_edited_run_watched_and_saved(dash: Dash, place: Place, page
     assert "count_words" in page.js("document.querySelector('.editor textarea').value")
 
 
+def test_edits_by_click_keep_each_other_and_what_is_typed(dash: Dash, place: Place, page: Page) -> None:
+    """Two tools ticked one right after the other are both chosen; what is typed before an edit's answer stays."""
+    (place.workspace / "agents").mkdir(exist_ok=True)
+    (place.workspace / "agents" / "scout.md").write_text(AGENT)
+    go(page, dash, "playground")
+    told(page, "2 chosen", ".settings legend")
+    page.js(
+        """(() => {
+          const real = window.fetch;
+          window.held = new Promise((done) => { window.letGo = done; });
+          window.fetch = async (path, options) => {
+            if (String(path).endsWith("/edit")) await window.held;
+            return real(path, options);
+          };
+        })()"""
+    )
+    page.click(".choices label", "list_files")
+    page.click(".choices label", "search_text")
+    page.type(".editor textarea", AGENT + "And tell.\n")
+    page.js("window.letGo()")
+    page.until("document.querySelector('.editor textarea').value.includes('write_file, list_files, search_text]')")
+    assert page.js("document.querySelector('.editor textarea').value").endswith("And tell.\n")
+    told(page, "4 chosen", ".settings legend")
+
+
 def test_a_run_of_the_playground_is_cancelled_by_its_button(dash: Dash, place: Place, page: Page) -> None:
     """Cancel ends the draft's run at once, and the page and the record say so."""
     (place.workspace / "agents").mkdir(exist_ok=True)
@@ -178,7 +203,7 @@ def test_a_run_of_the_playground_is_cancelled_by_its_button(dash: Dash, place: P
     told(page, "thinking", '[aria-label="the loop"]')
     page.click(".trial button", "Cancel")
     page.until("document.querySelector('.trial .state.cancelled')")
-    page.size(420, 900)
+    page.size(360, 900)
     page.dark(True)
     assert [] == wide(page)
 

@@ -62,6 +62,18 @@ def test_the_program_answers_and_says_what_it_cost(script: Path, tmp_path: Path)
     ]
 
 
+def test_a_model_that_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
+    """Without the key of the model that was named, the program says so in one line and fails."""
+    arguments = [BLOG / "blog.py", "crust?", "--model", "anthropic/claude-sonnet-5.5", "--state", tmp_path]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(BLOG.parent.parent)}
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: no key for anthropic: ")
+    assert done.stderr.count("\n") == 1
+
+
 async def test_the_reads_of_one_reply_run_side_by_side(blog: Any, script: Path, tmp_path: Path) -> None:
     """All reads are begun before the first ends; a slug that leads elsewhere is an error the model reads."""
     tools = blog.blog_tools(BLOG / "posts")

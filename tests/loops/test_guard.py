@@ -199,6 +199,13 @@ def test_own_notes_are_no_progress() -> None:
     assert 3 in watch(Guard(), steps)
 
 
+def test_whoever_only_notes_fact_after_fact_is_warned_and_stopped() -> None:
+    """Facts that differ, one a reply: warned from the sixth, stopped at the thirteenth; all in one reply: no end."""
+    noted = [call("remember", f"remembered as fact {i}", NOTES, fact=a) for i, a in enumerate("abcdefghijklm")]
+    assert [0] * 5 + [1] * 6 + [2, 3] == watch(Guard(), noted)
+    assert 2 == rank(Guard().observe(StepSeen("", tuple(noted))))
+
+
 def test_key_order_and_number_form_do_not_matter() -> None:
     """10 and 10.0 are one number, and keys may come in any order."""
     forms: list[dict[str, Any]] = [{"limit": 10, "path": "a"}, {"path": "a", "limit": 10.0}, {"path": "a", "limit": 10}]

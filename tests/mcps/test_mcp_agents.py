@@ -163,6 +163,21 @@ async def test_an_agent_goes_without_a_server_that_cannot_be_reached(tmp_path: P
     assert ["cannot start no-such-program: No such file or directory"] == [each.why for each in play.of(McpLost)]
 
 
+async def test_a_call_to_a_server_that_never_came_up_says_why(tmp_path: Path) -> None:
+    """A model that calls a tool of a server that never came up reads why that is not there, not the nearest name."""
+    script = """
+        lead:
+          - calls: [{name: way_echo}, {name: other_echo}]
+          - text: done
+        """
+    play = Play(tmp_path, {"way": Entry("way", command="no-such-program")}, script)
+    assert "completed" == await play.run()
+    why = "the MCP server way cannot be used: cannot start no-such-program: No such file or directory"
+    assert [f"there is no tool 'way_echo': {why}. Your tools: ", "there is no tool 'other_echo'. Your tools: "] == [
+        result.removesuffix("read_result").removesuffix("none") for result in play.results
+    ]
+
+
 async def test_changed_tools_come_with_the_next_turn(tmp_path: Path, wayward: Way) -> None:
     """Tools that a server adds during a run come with a later turn, on record as a changed prefix."""
     play = Play(

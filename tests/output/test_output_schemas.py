@@ -12,6 +12,8 @@ from runtime.errors import DefinitionError, UsageError
 from runtime.output.place import load_schema
 from runtime.output.schema import faults_of_schema, is_bounded, value_faults
 
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
 
 @pytest.mark.parametrize(
     ("content", "line", "text"),
@@ -65,9 +67,17 @@ def test_a_property_may_be_called_like_a_keyword() -> None:
     assert [] == value_faults(schema, {"$ref": "http://x", "pattern": "("})
 
 
+@pytest.mark.parametrize("name", ["enum", "const", "properties", "patternProperties", "$defs"])
+def test_below_a_property_called_like_a_keyword_faults_are_found(name: str) -> None:
+    """What stands below a property with a keyword's name is a schema, and looked at as any other."""
+    for fault in ({"$ref": "#/$defs/no"}, {"pattern": "("}):
+        (found,) = faults_of_schema({"properties": {name: fault}})
+        assert ("properties", name, *fault) == found.path
+
+
 def test_an_older_draft_is_read_as_what_it_says_it_is() -> None:
     """`$schema` chooses the draft: in draft 7 `items` may be a list."""
-    schema: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}]}
+    schema: dict[str, Any] = {"$schema": DRAFT_7, "items": [{"type": "integer"}]}
     assert [] == faults_of_schema(schema)
     assert ['[0]: must be a whole number, got "x"'] == value_faults(schema, ["x"])
     del schema["$schema"]
@@ -82,6 +92,8 @@ def test_an_older_draft_is_read_as_what_it_says_it_is() -> None:
         ({"patternProperties": {"(a+)+$": {}}}, False),
         ({"$defs": {"n": {"type": "integer"}}, "items": {"$ref": "#/$defs/n"}}, False),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
+        ({"$schema": DRAFT_7, "items": [{"pattern": "(a+)+$"}]}, False),
+        ({"$schema": DRAFT_7, "dependencies": {"a": {"properties": {"b": {"pattern": "(a+)+$"}}}}}, False),
     ],
 )
 def test_what_could_take_for_ever_is_known_beforehand(schema: dict[str, Any], bounded: bool) -> None:

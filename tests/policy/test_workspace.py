@@ -248,14 +248,12 @@ def test_walking_honours_gitignore_at_every_level(workspace: Workspace, tmp_path
     refused("kind", lambda: list(workspace.walk("a.txt")))
 
 
-def test_walking_text_leaves_out_what_is_none(workspace: Workspace) -> None:
-    """Binary and large files are not given to those who want text."""
-    root = Path(workspace.root)
-    (root / "x.bin").write_bytes(b"a\0b")
-    (root / "x.utf16").write_bytes("text".encode("utf-16"))
-    (root / "x.large").write_bytes(b"x" * 100)
-    assert ["a.txt", "sub/b.txt", "x.utf16"] == [entry.path for entry in workspace.walk_text(max_bytes=99)]
+def test_a_file_is_text_by_its_first_bytes() -> None:
+    """No zero byte is in a text, but in UTF-16; an empty file is one."""
     assert looks_like_text(b"")
+    assert looks_like_text(b"text")
+    assert looks_like_text("text".encode("utf-16"))
+    assert not looks_like_text(b"a\0b")
 
 
 def test_no_descriptor_is_left_open(workspace: Workspace) -> None:
@@ -264,7 +262,7 @@ def test_no_descriptor_is_left_open(workspace: Workspace) -> None:
     (Path(workspace.root) / "in").symlink_to("sub")
     workspace.read_bytes("in/../sub/b.txt")
     workspace.write_bytes("p/q/r", b"")
-    list(workspace.walk_text())
+    list(workspace.walk())
     next(workspace.walk("sub"))
     workspace.delete("p")
     for path in ("in/../../out/x", "a.txt/x", "no/x", "sub/sub"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from runtime.events import Event, FileChanged, FileChanging, FilesRestored, Reco
 from runtime.journal import Blobs, MemoryJournal, RunFolder, RunReader, create_run, open_journal, open_state
 from runtime.journal.folder import State
 from runtime.library import open_runtime
-from runtime.policy.paths import Change, PathError, Workspace
+from runtime.policy.paths import KEPT_BYTES, Change, PathError, Workspace
 from runtime.tools import ToolError
 from runtime.undo import CannotUndo, Restore, restores, undo
 
@@ -24,7 +26,7 @@ AGENT = """\
 ---
 name: writer
 description: Writes.
-tools: [read_file, write_file]
+tools: [read_file, write_file, move_file]
 ---
 Write.
 """
@@ -41,6 +43,13 @@ class Place:
         """A run that writes these files, one call after the other."""
         calls = [f"{{name: read_file, arguments: {{path: {path}}}}}" for path in self.files()]
         calls += [f"{{name: write_file, arguments: {{path: {path}, content: {text!r}}}}}" for path, text in writes]
+        return await self._run(calls)
+
+    async def call(self, name: str, **arguments: str) -> RunFolder:
+        """A run that makes one call."""
+        return await self._run([json.dumps({"name": name, "arguments": arguments})])
+
+    async def _run(self, calls: list[str]) -> RunFolder:
         script = self.workspace.parent / "script.yaml"
         script.write_text("writer:\n" + "".join(f"  - calls: [{call}]\n" for call in calls) + "  - done\n")
         runtime = open_runtime(self.workspace, model=f"scripted/{script}", state=str(self.state.path))
@@ -221,6 +230,22 @@ async def test_a_content_that_is_gone_leaves_all_files_alone(place: Place) -> No
     with pytest.raises(CannotUndo, match=r"a\.txt cannot be put back"):
         undo(folder, Blobs(folder.blobs))
     assert before == place.files()
+
+
+async def test_a_huge_file_is_not_read_into_memory(place: Place) -> None:
+    """One that was moved in the run and is too large to be kept stops the undo, without all of it in memory."""
+    with (place.workspace / "huge").open("wb") as file:
+        file.truncate(KEPT_BYTES + 1)
+    folder = await place.call("move_file", path="huge", to="moved")
+    tracemalloc.start()
+    try:
+        with pytest.raises(CannotUndo, match="huge cannot be put back"):
+            undo(folder, Blobs(folder.blobs))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < KEPT_BYTES // 4
+    assert (place.workspace / "moved").stat().st_size == KEPT_BYTES + 1
 
 
 async def test_a_file_that_cannot_be_written_leaves_all_files_as_they_were(place: Place) -> None:

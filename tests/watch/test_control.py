@@ -291,10 +291,13 @@ async def test_a_watcher_that_does_not_read_hurts_nobody(folder: RunFolder, sock
 
 
 async def test_too_many_clients_are_turned_away(folder: RunFolder, sockets: dict[str, str]) -> None:
-    """Silent clients can take no more than the places there are, and lose them when they say nothing."""
+    """Silent clients take no more than the places there are; one too many is told why, asking or not."""
     async with running(folder, sockets) as live:
         silent = [await raw(live) for _ in range(256)]
         await trio.testing.wait_all_tasks_blocked(0.01)
+        with pytest.raises(ElencoError, match=r"^256 clients are connected already$"):
+            async with connect(folder) as client:
+                await client.send(Status())
         late = await raw(live)
         refused = await answer(late)
         assert refused is not None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 import trio
 
-from runtime.errors import UsageError
+from runtime.errors import ElencoError, UsageError
 from runtime.events import RunFinished, RunStarted, Warned
 from runtime.journal import RunFolder, create_run, open_journal, open_state
 from runtime.messages import JsonObject
@@ -70,6 +71,27 @@ async def test_commands_are_answered(folder: RunFolder, sockets: dict[str, str])
             assert [{"op": "say"}, {"op": "cancel"}] == await elsewhere(commanding)
         with pytest.raises(NotRunning, match="being started or ended"):
             await elsewhere(absent)
+
+
+async def test_a_client_for_whom_there_is_no_place_is_told(folder: RunFolder, sockets: dict[str, str]) -> None:
+    """With all places taken, a command and a subscription fail with the run's own words."""
+
+    async def asking() -> None:
+        async with on_asyncio.connect(folder) as client:
+            with pytest.raises(ElencoError, match=r"^256 clients are connected already$"):
+                await client.send(Cancel())
+            with pytest.raises(ElencoError, match=r"^256 clients are connected already$"):
+                async with client.subscribe():
+                    pass
+
+    async with (
+        open_journal(folder) as journal,
+        serve(LogStream(journal, clock=lambda: 1.0), Echo(), folder, sockets) as control,
+        AsyncExitStack() as places,
+    ):
+        for _ in range(256):
+            await places.enter_async_context(await trio.open_unix_socket(str(control.socket)))
+        await elsewhere(asking)
 
 
 async def test_a_run_is_followed_over_its_processes(folder: RunFolder, sockets: dict[str, str]) -> None:

@@ -128,7 +128,7 @@ class ChatApp(App[None]):
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.leave)
         loop.add_signal_handler(signal.SIGHUP, self._hung_up)
-        self.query_one(Prompt).focus()
+        self.screen.set_focus(self.query_one(Prompt))  # at once: keys wait already
         self.query_one("#reasoning").anchor()
         try:
             await self.session.start(self._resume)
@@ -176,7 +176,7 @@ class ChatApp(App[None]):
             self.query_one("#thoughts", Static).update(Content(visible(text or "nothing thought yet")))
 
     def _paint_question(self) -> None:
-        asked = self.session.view.asked if self.session.busy and not self.session.starting else None
+        asked = self.session.view.state.asked if self.session.busy and not self.session.starting else None
         if asked is self._asked:
             return
         self._asked, self._editing = asked, ""
@@ -198,7 +198,7 @@ class ChatApp(App[None]):
         text = status_line(
             session.view,
             doing="⏻ leaving" if self._leaving else state,
-            model=session.model or "…",
+            model=session.answering or "…",
             window=session.window,
             queued=len(session.queue),
         )

@@ -124,7 +124,7 @@ class Slashes:
         session, view = self._session, self._session.view
         now = time.time()
         found = [
-            f"run {session.run or 'none yet'}   turns {len(session.turns)}   {session.agent}, with {session.model}"
+            f"run {session.run or 'none yet'}   turns {len(session.turns)}   {session.agent}, with {session.answering}"
         ]
         found += [f"{row.branch}{row.mark} {row.name}  {row.doing}  {'  '.join(filter(None, row.facts))}" for row in
                   rows(view.state, now, view.told, view.speaking)]  # fmt: skip
@@ -161,7 +161,9 @@ class Slashes:
         looked = cast("list[dict[str, Any]]", self._session.looked.get("models", []))
         name = given.rest
         if not name:
-            lines = [(each["name"], _model_line(each, current=each["name"] == self._session.model)) for each in looked]
+            lines = [
+                (each["name"], _model_line(each, current=each["name"] == self._session.answering)) for each in looked
+            ]
             title = "models that can be asked here   others: /models PROVIDER/MODEL   keys: elenco models"
             name = await self._choose(title, lines) or ""
         if name:

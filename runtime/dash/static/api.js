@@ -56,6 +56,19 @@ export async function post(path, body) {
   return (await ask(path, options)).json();
 }
 
+const underWay = new Map();
+
+/**
+ * Have a command carried out by a run, and return what its answer tells. The same one once more, while the first is
+ * under way, is a button pressed twice: it is not sent, and gets the first one's answer. Throws Refused.
+ */
+export function command(run, body) {
+  const path = `/api/runs/${encodeURIComponent(run)}/commands`;
+  const key = `${path} ${JSON.stringify(body)}`;
+  if (!underWay.has(key)) underWay.set(key, post(path, body).finally(() => underWay.delete(key)));
+  return underWay.get(key);
+}
+
 /** A file the server makes, saved under `name`. */
 export async function download(path, name) {
   const url = URL.createObjectURL(await (await ask(path)).blob());
@@ -71,7 +84,8 @@ const HIDDEN = 10_000; // a page nobody looks at gives its connection back: a br
 
 /**
  * Follow a run: `on.events(records)` gets every kept event once and in order, live ones between them; `on.reached(where)`
- * tells that all there was has come, and whether more comes live; `on.state(text)` says how the connection is.
+ * tells that all there was has come, and whether more comes live; `on.state(text)` says how the connection is, and
+ * `on.over(text)` why nothing will come any more.
  * Returns a function that ends it.
  */
 export function follow(run, on) {
@@ -130,7 +144,7 @@ export function follow(run, on) {
         await once();
       } catch (error) {
         if (ended) return;
-        if (error instanceof Refused && error.status >= 400 && error.status < 500) return on.state(error.message);
+        if (error instanceof Refused && error.status >= 400 && error.status < 500) return on.over(error.message);
         if (error.name !== "AbortError") on.state("reconnecting");
       }
       wait = next > before ? 200 : Math.min(wait * 2, SLOWEST);

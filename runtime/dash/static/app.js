@@ -62,7 +62,8 @@ function Page({ word, rest }) {
     const page = PAGES.find((each) => each.word === word);
     if (!page) return setLoaded({ word, Component: () => html`<p>There is no page “${word}”. <a href="#/runs">All runs</a></p>` });
     let gone = false;
-    page.load().then((module) => gone || setLoaded({ word, Component: module.default }));
+    const failed = () => html`<${Problem} text="the page did not come from the server; is \`elenco dash\` still running?" again=${() => location.reload()} />`;
+    page.load().then((module) => gone || setLoaded({ word, Component: module.default }), () => gone || setLoaded({ word, Component: failed }));
     return () => { gone = true; };
   }, [word]);
   if (loaded?.word !== word) return null;

@@ -1,7 +1,7 @@
 // The draft of the playground as this tab keeps it: its texts over a reload, its key only as long as the page lives.
 
 const PLACE = "elenco.draft";
-export const EMPTY = { workspace: "", name: "", text: "", saved: "", code: "", task: "", model: "", base_url: "", wire: "", trials: [] };
+const EMPTY = { workspace: "", name: "", text: "", saved: "", code: "", task: "", model: "", base_url: "", wire: "", trials: [] };
 
 let key = "";
 

@@ -7,7 +7,7 @@ export function doing(view, actor) {
   if (actor.request) return "thinking";
   if (waits.some((each) => each.kind === "tool")) return "calling";
   if (waits.some((each) => each.kind === "approval" || each.kind === "question" || each.kind === "child")) return "waiting";
-  return held(view, actor) ? "held" : "idle";
+  return held(view, actor.path) ? "held" : "idle";
 }
 
 /** Whether an actor is at work this moment, not waiting for anybody else: those are lit. */
@@ -28,12 +28,13 @@ export function waitsFor(view, actor) {
     else if (child && child.status === "running") found.push({ kind: "child", text: short(child.path), since: child.startedAt });
     else if (call.state === "running") found.push({ kind: "tool", text: call.name, since: call.startedAt });
   }
-  if (held(view, actor)) found.push({ kind: "hold", text: "leave to go on", since: view.holds.get(actor.path) ?? view.holds.get("") });
+  if (held(view, actor.path)) found.push({ kind: "hold", text: "leave to go on", since: view.holds.get(actor.path) ?? view.holds.get("") });
   return found;
 }
 
-function held(view, actor) {
-  return view.holds.has(actor.path) || view.holds.has("");
+/** Whether the actor at `path` is held, by itself or with everybody. */
+export function held(view, path) {
+  return view.holds.has(path) || view.holds.has("");
 }
 
 /** The last part of a path: researcher-1. */
@@ -115,7 +116,7 @@ export function phase(view, owned) {
   if (view.report) return view.report.status;
   if (view.waiting) return "waiting";
   if (!owned) return "interrupted";
-  return view.holds.has("") || view.holds.has(view.root) ? "held" : "running";
+  return held(view, view.root) ? "held" : "running";
 }
 
 /** Approvals and questions nobody has answered. */

@@ -2,7 +2,7 @@
 
 const DAY = 86_400_000;
 const MOST = 6;
-export const OTHERS = "others";
+const OTHERS = "others";
 
 /** What can be plotted, each as a number of a row. */
 export const MEASURES = {

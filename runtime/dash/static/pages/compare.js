@@ -6,6 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get } from "../api.js";
 import { ago, cost, count, limitName, oneLine, span } from "../format.js";
 import { short } from "../look.js";
+import { useAgain } from "../parts/again.js";
 import { Text } from "../parts/diff.js";
 import { Problem } from "../parts/problem.js";
 
@@ -25,14 +26,9 @@ export default function Compare({ rest }) {
   useEffect(() => {
     document.title = one && two ? `${one} and ${two} · Elenco` : "Compare · Elenco";
     get("/api/runs").then((answer) => setRuns(answer.runs), (error) => setProblem(error.message));
-    if (one && two) look();
   }, [rest]);
-  const live = found?.runs.some((run) => run.phase !== "ended");
-  useEffect(() => {
-    if (!live) return undefined;
-    const again = setInterval(() => document.hidden || look(), LIVE);
-    return () => clearInterval(again);
-  }, [live, rest]);
+  const wanted = found ? found.runs.some((run) => run.phase !== "ended") : one && two && !problem;
+  useAgain(async () => wanted && look(), LIVE);
   useKeys();
   return html`<h1>Compare</h1>
     <${Choose} runs=${runs} one=${one} two=${two} />

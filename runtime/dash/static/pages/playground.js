@@ -3,7 +3,7 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { post } from "../api.js";
+import { command, post } from "../api.js";
 import { keep, kept, keyVariable, setTheKey, theKey } from "../draft.js";
 import { oneLine } from "../format.js";
 import { Text } from "../parts/diff.js";
@@ -64,15 +64,17 @@ export default function Playground() {
     open();
   }, []);
 
-  useLate(TYPED, async (current) => {
-    if (!draft.workspace) return;
+  const check = async (current) => {
+    const { workspace, text, code } = latest.current;
+    if (!workspace) return;
     try {
-      const found = await ask("check", { text: draft.text, code: draft.code });
+      const found = await ask("check", { text, code });
       if (current()) setChecked(found);
     } catch (error) {
       if (current()) told(error);
     }
-  }, [draft.workspace, draft.text, draft.code]);
+  };
+  useLate(TYPED, check, [draft.workspace, draft.text, draft.code]);
   useLate(TOLD, async (current) => {
     if (!draft.workspace || !draft.code.trim()) return setDescribed(null);
     try {
@@ -83,12 +85,23 @@ export default function Playground() {
     }
   }, [draft.workspace, draft.code]);
 
-  const edit = async (body) => {
-    try {
-      change({ text: (await ask("edit", { text: latest.current.text, ...body })).text });
-    } catch (error) {
-      told(error);
-    }
+  const editing = useRef(Promise.resolve());
+  /** One edit after the other, and each in the text as it is when its answer comes: what is typed meanwhile stays. */
+  const edit = (body) => {
+    const { name } = latest.current;
+    setChecked((now) => ({ ...now, agent: { ...now.agent, ...body } })); // until the text is looked at
+    editing.current = editing.current.then(async () => {
+      try {
+        while (latest.current.name === name) {
+          const { text } = latest.current;
+          const edited = await ask("edit", { text, ...body });
+          if (latest.current.text === text) return change({ text: edited.text });
+        }
+      } catch (error) {
+        told(error);
+        return check(() => true);
+      }
+    });
   };
   const run = async () => {
     if (busy) return;
@@ -105,9 +118,9 @@ export default function Playground() {
     }
     setBusy(false);
   };
-  const send = async (id, command) => {
+  const send = async (id, body) => {
     try {
-      await post(`/api/runs/${id}/commands`, command);
+      await command(id, body);
       return true;
     } catch (error) {
       told(error);
@@ -115,21 +128,23 @@ export default function Playground() {
     }
   };
   const look = async () => {
+    const { text } = latest.current;
     try {
-      setSaving(await ask("diff", { text: latest.current.text }));
+      setSaving({ ...(await ask("diff", { text })), text });
     } catch (error) {
       told(error);
     }
   };
   const save = async () => {
+    const { text, seen } = saving;
+    setSaving(null);
     try {
-      const { path } = await ask("save", { text: latest.current.text, seen: saving.seen });
-      change({ saved: latest.current.text });
+      const { path } = await ask("save", { text, seen });
+      change({ saved: text });
       setSaid({ text: `saved as ${path}`, bad: false });
     } catch (error) {
       told(error);
     }
-    setSaving(null);
   };
   useKeys({ run, look });
 

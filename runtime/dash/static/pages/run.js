@@ -3,9 +3,9 @@
 import { html } from "htm/preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { download, post } from "../api.js";
+import { command, download } from "../api.js";
 import { cost, count, oneLine, span } from "../format.js";
-import { openAsks, phase, short, subtree, totals, waitsFor, doing, clock } from "../look.js";
+import { clock, doing, held, openAsks, phase, short, subtree, totals, waitsFor } from "../look.js";
 import { Alerts } from "../parts/alerts.js";
 import { Asks } from "../parts/asks.js";
 import { Budgets } from "../parts/budgets.js";
@@ -38,10 +38,10 @@ export default function RunPage({ rest: id }) {
     document.title = `${id} ${state} · Elenco`;
   }, [id, state]);
 
-  const send = async (command) => {
+  const send = async (body) => {
     try {
-      const answer = await post(`/api/runs/${encodeURIComponent(id)}/commands`, command);
-      setSaid({ text: answer.recorded ? `recorded: it counts when the run goes on (elenco resume ${id})` : `${command.op}: done`, bad: false });
+      const answer = await command(id, body);
+      setSaid({ text: answer.recorded ? `recorded: it counts when the run goes on (elenco resume ${id})` : `${body.op}: done`, bad: false });
       return true;
     } catch (error) {
       setSaid({ text: error.message, bad: true });
@@ -55,9 +55,9 @@ export default function RunPage({ rest: id }) {
   };
   useKeys({ run, view, actor, setChosen, setTab, lookAt });
 
-  if (run.connection && !run.now.seq) return html`<h1>${id}</h1><${Problem} text=${run.connection} />`;
+  if (run.connection && !run.now.seq) return html`<h1>${id}</h1><${Problem} text=${run.connection} again=${run.over && (() => location.reload())} />`;
   if (!view.seq) return html`<h1>${id}</h1><p class="dim">${run.reached ? "nothing is on record yet" : "reading"}</p>`;
-  const steering = !run.past && !run.now.report ? send : null;
+  const steering = !run.past && !run.now.report && !run.over ? send : null;
   return html`<div class="run">
     <${Head} id=${id} view=${view} state=${state} run=${run} send=${steering} say=${setSaid} />
     <${Scrub} view=${view} last=${run.now.seq} past=${run.past} lookAt=${lookAt} />
@@ -99,7 +99,6 @@ function Head({ id, view, state, run, send, say }) {
     send({ op: "cancel" });
   };
   const save = (format, ending) => download(`/api/runs/${encodeURIComponent(id)}/export?format=${format}`, `${id}.${ending}`).catch((error) => say({ text: error.message, bad: true }));
-  const held = view.holds.has("") || view.holds.has(view.root);
   return html`<div class="head">
     <h1><span class=${`state ${state}`}>${state}${view.report?.reason ? `: ${view.report.reason}` : ""}</span> ${id} <small>${oneLine(view.started?.task, 160)}</small></h1>
     <div class="facts">
@@ -109,10 +108,10 @@ function Head({ id, view, state, run, send, say }) {
       ${run.past && html` · <b class="warn">as it was after event ${view.seq}</b>`}
     </div>
     <div class="buttons">
-      ${send && (held ? html`<button onClick=${() => send({ op: "continue" })}>Continue run</button>` : html`<button onClick=${() => send({ op: "hold" })}>Hold run</button>`)}
+      ${send && (held(view, view.root) ? html`<button onClick=${() => send({ op: "continue" })}>Continue run</button>` : html`<button onClick=${() => send({ op: "hold" })}>Hold run</button>`)}
       ${send && (sure ? html`<button class="bad" onClick=${cancel}>Yes, cancel the run</button><button onClick=${() => setSure(false)}>No</button>`
         : html`<button class="bad" onClick=${() => setSure(true)}>Cancel run</button>`)}
-      ${!run.owned && RESUMABLE.includes(state) && html`<code>elenco resume ${id}</code>`}
+      ${!run.owned && !run.over && RESUMABLE.includes(state) && html`<code>elenco resume ${id}</code>`}
       <button onClick=${() => save("jsonl", "jsonl")} title="every event; elenco import takes it in">Export events</button>
       <button onClick=${() => save("md", "md")} title="a page to read">Export page</button>
     </div>

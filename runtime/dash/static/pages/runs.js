@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { get } from "../api.js";
 import { ago, cost, count, oneLine } from "../format.js";
+import { useAgain } from "../parts/again.js";
 import { Plots } from "../parts/plots.js";
 import { Problem } from "../parts/problem.js";
 import { agentsOf, chosenRuns } from "../runlist.js";
@@ -26,20 +27,16 @@ export default function Runs() {
       setProblem(error.message);
     }
   };
+  useAgain(look, AGAIN);
   useEffect(() => {
     document.title = "Runs · Elenco";
-    look();
-    const again = setInterval(() => document.hidden || look(), AGAIN);
     const slash = (event) => {
       if (event.key !== "/" || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
       event.preventDefault();
       document.getElementById("words")?.focus();
     };
     addEventListener("keydown", slash);
-    return () => {
-      clearInterval(again);
-      removeEventListener("keydown", slash);
-    };
+    return () => removeEventListener("keydown", slash);
   }, []);
   const shown = chosenRuns(runs ?? [], filter);
   const set = (name) => (event) => setFilter({ ...filter, [name]: event.target.value });

@@ -7,6 +7,7 @@ import uPlot from "uplot";
 import { get } from "../api.js";
 import { cost, count } from "../format.js";
 import { lastDays, layOut, MEASURES, stacked } from "../spending.js";
+import { useAgain } from "./again.js";
 import { Problem } from "./problem.js";
 
 const COLOURS = ["--accent", "--good", "--calm", "--warn", "--bad", "--dim"];
@@ -27,11 +28,7 @@ export function Plots() {
     (answer) => { setFound(answer); setProblem(""); },
     (error) => setProblem(error.message),
   );
-  useEffect(() => {
-    look();
-    const again = setInterval(() => document.hidden || look(), AGAIN);
-    return () => clearInterval(again);
-  }, []);
+  useAgain(look, AGAIN);
   if (problem) return html`<${Problem} text=${problem} again=${look} />`;
   if (!found?.rows.length) return null;
   const days = lastDays(today(), chosen.span);

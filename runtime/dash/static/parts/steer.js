@@ -4,7 +4,7 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 
 import { amount, limitName } from "../format.js";
-import { short } from "../look.js";
+import { held, short } from "../look.js";
 
 const LIMITS = ["max_steps", "total_steps", "token_budget", "cost_budget", "timeout", "max_tool_calls", "max_children", "max_depth"];
 
@@ -14,7 +14,6 @@ export function Steer({ view, actor, send }) {
   const [interrupt, setInterrupt] = useState(false);
   const [sure, setSure] = useState(false);
   const path = actor.path;
-  const held = view.holds.has(path) || view.holds.has("");
   const say = async (event) => {
     event.preventDefault();
     if (await send({ op: "say", actor: path, text, interrupt })) setText((now) => (now === text ? "" : now));
@@ -32,7 +31,7 @@ export function Steer({ view, actor, send }) {
         <label class="check"><input type="checkbox" checked=${interrupt} onChange=${(event) => setInterrupt(event.target.checked)} /> interrupt what it does</label></div>
     </form>
     <div class="buttons">
-      ${held ? html`<button onClick=${() => send({ op: "continue", actor: path })}>Continue ${short(path)}</button>`
+      ${held(view, path) ? html`<button onClick=${() => send({ op: "continue", actor: path })}>Continue ${short(path)}</button>`
         : html`<button onClick=${() => send({ op: "hold", actor: path })}>Hold ${short(path)}</button>`}
       ${sure ? html`<button class="bad" onClick=${cancel}>Yes, cancel ${short(path)}</button><button onClick=${() => setSure(false)}>No</button>`
         : html`<button class="bad" onClick=${() => setSure(true)}>Cancel ${short(path)}</button>`}

@@ -12,6 +12,7 @@ class Run {
   owned = false;
   reached = false;
   connection = "";
+  over = false;
 
   take(found) {
     for (const event of found) {
@@ -71,6 +72,11 @@ export function useRun(id) {
       },
       state(text) {
         run.connection = text;
+        soon();
+      },
+      over(text) {
+        run.connection = text;
+        run.over = true;
         soon();
       },
     });

@@ -6,7 +6,7 @@ import { cost, count } from "../format.js";
 import { active, doing, short, subtree, totals, waitsFor } from "../look.js";
 import { Virtual } from "./virtual.js";
 
-export const MARKS = { thinking: "●", calling: "●", waiting: "◌", held: "‖", idle: "○", completed: "✓", stopped: "■", failed: "✗", cancelled: "⊘" };
+const MARKS = { thinking: "●", calling: "●", waiting: "◌", held: "‖", idle: "○", completed: "✓", stopped: "■", failed: "✗", cancelled: "⊘" };
 
 export function Tree({ view, chosen, choose }) {
   const actors = subtree(view, view.root);

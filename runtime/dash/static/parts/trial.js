@@ -21,7 +21,7 @@ export function Trial({ id, send }) {
   const box = useRef(null);
   useEffect(() => { box.current?.scrollIntoView({ block: "nearest" }); }, [Boolean(view.seq)]);
   if (!view.seq) return html`<p class="dim">${run.connection || "the run begins"}</p>`;
-  const steering = view.report ? null : (command) => send(id, command);
+  const steering = view.report || run.over ? null : (command) => send(id, command);
   const used = totals(view.actors.values());
   return html`<div class="trial" ref=${box}>
     <p><span class=${`state ${state}`} data-run=${id}>${state}${view.report?.reason ? `: ${view.report.reason}` : ""}</span> <a href=${`#/run/${id}`}>run ${id}</a>
@@ -63,7 +63,11 @@ function Requests({ id, run }) {
     return () => { gone = true; };
   }, [seq]);
   const answered = run.events.reduce((sum, event) => sum + (event.type === "model.finished" || event.type === "model.retried"), 0);
-  useEffect(() => { get(`/api/playground/runs/${id}/exchanges`).then((answer) => setSent(answer.exchanges), () => {}); }, [answered]);
+  useEffect(() => {
+    let gone = false;
+    get(`/api/playground/runs/${id}/exchanges`).then((answer) => gone || setSent(answer.exchanges), () => {});
+    return () => { gone = true; };
+  }, [answered]);
   return html`<section class="card" aria-label="the request"><div class="buttons"><h2>The request</h2>
       ${wire ? "" : html`<${Step} what="request" at=${at} number=${asked.length} go=${go} />`}
       ${sent.length > 0 && html`<label class="check"><input type="checkbox" checked=${wire} onChange=${(event) => setWire(event.target.checked)} /> as sent (${sent.length})</label>`}</div>
