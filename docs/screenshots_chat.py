@@ -82,7 +82,7 @@ async def take(base: Path, folder: Path) -> list[Path]:
         await until(lambda: app.session.looked)
         app.query_one(Prompt).put("How are words split, and do the notes say so?")
         await pilot.press("enter")
-        await until(lambda: app.session.view.asked)
+        await until(lambda: app.session.view.state.asked)
         picture("chat-approval")
         app.query_one(Prompt).put("y")
         await pilot.press("enter")
