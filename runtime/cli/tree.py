@@ -27,6 +27,7 @@ from runtime.events import (
     ModelFinished,
     ModelRetried,
     NoteAdded,
+    NotesChanged,
     PrefixChanged,
     QuestionAnswered,
     QuestionAsked,
@@ -71,6 +72,8 @@ def rows(state: RunState, now: float, told: Mapping[str, Tally], speaking: Mappi
         actor = state.actors[path]
         branch = "" if top else f"{lead}{'└' if last else '├'} "
         what = doing(state, actor, told.get(path), speaking.get(path, ""))
+        if actor.status == "running" and actor.notes:
+            what += f"   {todo(actor)}"
         facts = (*columns(actor, now), tightest(state, actor, sums))
         found.append(Row(branch, MARKS[actor.status], short(path), what, facts))
         below = "" if top else f"{lead}{' ' if last else '│'} "
@@ -145,6 +148,17 @@ _SPENT = {
 }
 
 
+def todo(actor: ActorState) -> str:
+    """How far its list of what is to be done is, and what it says it does: `todo 1/3: read the parser`."""
+    if not actor.notes:
+        return ""
+    done = sum(note.get("status") in ("done", "dropped") for note in actor.notes)
+    doing = next(
+        (f": {one_line(str(note.get('text')), 40)}" for note in actor.notes if note.get("status") == "doing"), ""
+    )
+    return f"todo {done}/{len(actor.notes)}{doing}"
+
+
 def bar(share: float, width: int) -> str:
     """A bar of so many cells; anything used shows, and it is full only when all is."""
     full = min(width, int(share * width)) if share <= 0 or share >= 1 else min(max(1, round(share * width)), width - 1)
@@ -166,6 +180,8 @@ def changed_lines(state: RunState, record: Record) -> list[str]:
             return [f"  {name}  {call_text(call.name, call.arguments)}"]
         case ToolFinished() if event.is_error:
             return [f"  {name}  {one_line(event.name, 70)} {event.kind}: {one_line(event.result, 90)}"]
+        case NotesChanged() if actor := state.actors.get(event.actor):
+            return [f"  {name}  {todo(actor)}"] if actor.notes else []
         case ModelFinished() if event.text.strip() and event.tool_calls:
             return [f"  {name}  “{one_line(event.text, 90)}”"]
         case ActorFinished() if actor := state.actors.get(event.actor):

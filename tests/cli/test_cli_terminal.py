@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 Script: TypeAlias = Callable[[str], str]
 Until: TypeAlias = Callable[..., str]
@@ -130,6 +131,22 @@ def test_tree_is_redrawn_in_place_and_gone_at_the_end(terminal: Term, script: Sc
     assert shown[-1].startswith("completed   5 steps, 495 tokens")
     assert "●" not in told
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+
+
+def test_a_list_of_what_is_to_be_done_is_told_while_it_is_worked_on(
+    terminal: Term, elenco: Run, script: Script, place: Path
+) -> None:
+    """The row of an actor at work shows how far its list is and what it is at; without a terminal a line tells it."""
+    (place / "ws" / "agents").mkdir()
+    (place / "ws" / "agents" / "solo.md").write_text("---\nname: solo\ndescription: x\ntools: [todo_write]\n---\nDo.\n")
+    items = "[{text: measure, status: done}, {text: cut wood, status: doing}]"
+    model = script(
+        f"solo:\n  - calls: [{{name: todo_write, arguments: {{items: {items}}}}}]\n  - {{text: done, stall: 1}}\n"
+    )
+    code, text = terminal("run", "solo", "Go", "--model", model)
+    assert 0 == code
+    assert "todo 1/2: cut wood" in text
+    assert "solo  todo 1/2: cut wood" in elenco("run", "solo", "Go", "--model", model).stderr
 
 
 def test_answer_is_seen_as_it_comes(terminal: Term, script: Script) -> None:
