@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import random
-import shutil
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -174,11 +173,8 @@ class Chat:
         options = self.options
         if self.debug and options.model.record is None:
             options = attrs.evolve(options, model=attrs.evolve(options.model, record=folder.path / BODIES))
-        try:
+        with index.beginning(self.state, folder):
             yield folder, options
-        except BaseException:
-            shutil.rmtree(folder.path, ignore_errors=True)
-            raise
 
     def _shown(self) -> Shown:
         from .live import Shown

@@ -103,7 +103,8 @@ def begin(
 ) -> tuple[int, RunFolder]:
     """The same in an open state folder, `folder` being a new run's: the exit code and the run. Raises ElencoError."""
     folder = folder or create_run(state, random.Random())
-    continues = earlier.continuation(folder) if earlier is not None else None
+    with index.beginning(state, folder):
+        continues = earlier.continuation(folder) if earlier is not None else None
     return trio.run(stay, ready, state, folder, shown, None, continues), folder
 
 
@@ -136,6 +137,8 @@ async def stay(
         outcome.problem = first_of(group, ElencoError)
     if outcome.owned:
         await trio.to_thread.run_sync(note_end, state, folder, outcome)
+    if outcome.problem is not None and resumption is None:
+        await trio.to_thread.run_sync(index.discard_unbegun, state, folder)
     return _close(ready, folder, outcome, shown)
 
 
