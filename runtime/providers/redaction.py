@@ -30,11 +30,12 @@ class Redactor:
             text = self._held + text
         kept = 0
         for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, MARK)
-            kept = max(kept, _begun(text, secret))
+            if secret[0] in text:
+                if secret in text:
+                    text = text.replace(secret, MARK)
+                kept = max(kept, _begun(text, secret))
         self._held = text[len(text) - kept :]
-        return text[: len(text) - kept]
+        return text[: len(text) - kept] if kept else text
 
     def close(self) -> str:
         """What was held back, now that nothing follows."""
