@@ -105,7 +105,7 @@ class HttpProvider:
             encoder = self._encoders[request.actor] = self._encoder(request.actor)
         if not request.attempt:
             self._since[request.actor] = trio.current_time()
-        body = encoder.encode(request)
+        body = encoder.pieces(request)
         url, headers = self._target(request.model)
         chunks: list[bytes] = []
         decoder: wire.Decoder | None = None
@@ -128,7 +128,7 @@ class HttpProvider:
             unkept = ""
             if self._record is not None and status:
                 unkept = await _keep(
-                    self._record, Exchange(request.model, body, status, response_headers, tuple(chunks))
+                    self._record, Exchange(request.model, b"".join(body), status, response_headers, tuple(chunks))
                 )
         if unkept:
             raise ProviderError("protocol", f"the exchange could not be recorded: {unkept}")

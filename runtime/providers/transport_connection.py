@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection to one origin: h11 over a network stream, with a time-out for each kind of wait."""
 
 import math
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 import h11
@@ -9,8 +9,8 @@ import httpx
 import trio
 
 from .transport_body import Body, SizedBody, body_of
-from .transport_head import SOME_REQUEST, keeps_open, written_head
 from .transport_network import NetworkStream
+from .transport_request import SOME_REQUEST, PieceStream, keeps_open, written_head
 
 Origin = tuple[str, str, int]  # scheme, host, port
 
@@ -131,9 +131,7 @@ class Connection:
             self._stream.close()
             self._on_close(self)
 
-    async def exchange(
-        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], waits: Timeouts
-    ) -> h11.Response:
+    async def exchange(self, request: httpx.Request, body: httpx.AsyncByteStream, waits: Timeouts) -> h11.Response:
         """Send the request and wait for the head of the response.
 
         Raises `HungUpOnReuse` where the request may be sent again elsewhere, else `httpx.TransportError`.
@@ -166,20 +164,20 @@ class Connection:
             raise
 
     async def _send_request(
-        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], seconds: float | None
+        self, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
     ) -> httpx.WriteError | None:
         """Send it all. A lost connection is returned: the server may have refused the request, and said why."""
         try:
-            if isinstance(body, bytes) and (written := written_head(request)) is not None:
+            if isinstance(body, PieceStream) and (written := written_head(request)) is not None:
                 self._keeps = written.keeps
                 self._h11.send(SOME_REQUEST)
-                await self._send(b"%bContent-Length: %d\r\n\r\n%b" % (written.data, len(body), body), seconds)
+                await self._send(b"%bContent-Length: %d\r\n\r\n%b" % (written.data, len(body), body.whole()), seconds)
                 return None
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
             self._keeps = keeps_open(head)
             start = self._h11.send(head)
-            if isinstance(body, bytes):
-                rest = [self._h11.send(h11.Data(data=body))] if body else []
+            if isinstance(body, PieceStream):
+                rest = [self._h11.send(h11.Data(data=body.whole()))] if len(body) else []
                 await self._send(b"".join((start, *rest, self._h11.send(h11.EndOfMessage()))), seconds)
             else:
                 await self._send(start, seconds)

@@ -1,5 +1,6 @@
-"""The head of a request as bytes, checked and written by h11 once for all requests that differ in length alone."""
+"""A request as bytes: its head, written by h11 once for all that differ in length alone, and its body in pieces."""
 
+from collections.abc import AsyncIterator, Sequence
 from functools import lru_cache
 
 import h11
@@ -7,6 +8,25 @@ import httpx
 
 SOME_REQUEST = h11.Request(method="POST", target="/", headers=[("Host", "localhost"), ("Content-Length", "1")])
 """Stands for one that was written here, so that h11 waits for a response."""
+
+
+class PieceStream(httpx.AsyncByteStream):
+    """A body that is at hand in pieces, which others may hold as well. It may be read again."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, pieces: Sequence[bytes]) -> None:
+        self._pieces = pieces
+
+    def __len__(self) -> int:
+        return sum(map(len, self._pieces))
+
+    def whole(self) -> bytes:
+        return b"".join(self._pieces)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
 
 
 class WrittenHead:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.providers.transport import with_host
-from runtime.providers.transport_head import written_head
+from runtime.providers.transport_request import PieceStream, written_head
 
 URL = httpx.URL("http://model.test:8080/v1/chat?a=b")
 NAMES = st.sampled_from([b"Authorization", b"x-api-key", b"Accept", b"Connection", b"content-type"])
@@ -49,3 +49,12 @@ def test_another_framing_is_left_to_h11() -> None:
     """A request that says itself how its body is framed is not written here."""
     assert written_head(request([(b"Transfer-Encoding", b"chunked")], b"{}")) is None
     assert written_head(httpx.Request("GET", URL, headers=with_host(URL, []))) is None
+
+
+async def test_a_body_in_pieces_is_sent_whole_and_may_be_sent_again() -> None:
+    """The pieces joined are what goes out, each time it is asked for, to a transport that takes them one by one too."""
+    body = PieceStream([b'{"a":', b"1", b"}"])
+    assert len(body) == 7
+    for _ in range(2):
+        assert body.whole() == b'{"a":1}'
+        assert [piece async for piece in body] == [b'{"a":', b"1", b"}"]
