@@ -17,6 +17,7 @@ import trio
 from .transport_connection import Timeouts as Timeouts
 from .transport_connection import deadline_in
 from .transport_direct import DirectTransport as DirectTransport
+from .transport_direct import ResponseBody as ResponseBody
 from .transport_direct import Stats as Stats
 from .transport_direct import TlsSettings as TlsSettings
 from .transport_proxies import proxy_for

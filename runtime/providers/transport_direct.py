@@ -222,6 +222,11 @@ class ResponseBody(httpx.AsyncByteStream):
         self._seconds = waits.first_piece
         self._release = release
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of the body has been read."""
+        return self._is_complete
+
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 

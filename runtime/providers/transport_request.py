@@ -13,13 +13,14 @@ SOME_REQUEST = h11.Request(method="POST", target="/", headers=[("Host", "localho
 class PieceStream(httpx.AsyncByteStream):
     """A body that is at hand in pieces, which others may hold as well. It may be read again."""
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_length", "_pieces")
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
         self._pieces = pieces
+        self._length = sum(map(len, pieces))
 
     def __len__(self) -> int:
-        return sum(map(len, self._pieces))
+        return self._length
 
     def whole(self) -> bytes:
         return b"".join(self._pieces)
