@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -174,16 +173,13 @@ class Host:
         if is_prompt(text) and not message.get("compacts"):
             text = await trio.to_thread.run_sync(filled_in, text, self.options, self.arguments)
         folder = await trio.to_thread.run_sync(create_run, self.state, random.Random())
-        try:
+        with index.beginning(self.state, folder):
             ready = await trio.to_thread.run_sync(self._plan, text, message, folder)
             continues = None
             if self.earlier is not None:
                 continues = await trio.to_thread.run_sync(self.earlier.continuation, folder)
-        except BaseException:
-            shutil.rmtree(folder.path, ignore_errors=True)
-            raise
-        before = self.earlier.folder.id if self.earlier is not None and self.named else None
-        await self._work(ready, folder, None, continues, before)
+            before = self.earlier.folder.id if self.earlier is not None and self.named else None
+            await self._work(ready, folder, None, continues, before)
 
     def _plan(self, text: str, message: JsonObject, folder: RunFolder) -> Plan:
         chosen = message.get("model")

@@ -99,7 +99,8 @@ def start(ready: Plan, state_flag: str | None, shown: Shown, earlier: Earlier | 
 def begin(ready: Plan, state: State, shown: Shown, earlier: Earlier | None = None) -> tuple[int, RunFolder]:
     """The same in a state folder that is open: the exit code, and the new run. Raises ElencoError."""
     folder = create_run(state, random.Random())
-    continues = earlier.continuation(folder) if earlier is not None else None
+    with index.beginning(state, folder):
+        continues = earlier.continuation(folder) if earlier is not None else None
     return trio.run(stay, ready, state, folder, shown, None, continues), folder
 
 
@@ -132,6 +133,8 @@ async def stay(
         outcome.problem = first_of(group, ElencoError)
     if outcome.owned:
         await trio.to_thread.run_sync(note_end, state, folder, outcome)
+    if outcome.problem is not None and resumption is None:
+        await trio.to_thread.run_sync(index.discard_unbegun, state, folder)
     return _close(ready, folder, outcome, shown)
 
 

@@ -32,7 +32,6 @@ from runtime.messages import JsonObject
 
 from .commands import Commands, command_from_json
 from .exchange import LineBuffer
-from .joining import joined
 from .lines import line
 from .runtime_folder import runtime_folder, sweep
 from .stream import LogStream
@@ -43,8 +42,8 @@ HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
 """Seconds that watchers have, when the run has ended, to take what is left; and who is turned away, to ask."""
-BREATH = 1 / 60
-"""Seconds between two batches for one watcher: a screen shows no more."""
+BREATH = 0.03
+"""Seconds between two batches for one watcher: text flows for the eye at that, and each batch costs the run."""
 MOST_BATCHES = 600
 """Batches a second for all watchers together: a crowd of them is told less often, and costs the run no more."""
 _MISTAKES = 20
@@ -177,7 +176,7 @@ class _Pace:
         if trio.current_time() < self._moment + pause:
             await trio.sleep_until(self._moment + pause)
         if trio.current_time() >= self._moment + pause:
-            self._moment, self._end = trio.current_time(), self._stream.end
+            self._moment, self._end = trio.current_time(), self._stream.mark()
             self._made.clear()
 
     def end(self) -> int:
@@ -188,7 +187,7 @@ class _Pace:
         """The records as they are sent; what stands between two places of the ring is made once for everybody."""
         found = self._made.get(place) if place is not None else None
         if found is None:
-            found = b"".join(line(record, self._run_id) for record in joined(records))
+            found = b"".join(line(record, self._run_id) for record in records)
             if place is not None:
                 self._made[place] = found
         return found

@@ -38,6 +38,8 @@ from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
+from .joining import Kind, Pieces
+
 PAGE = 500
 OUTPUT_KEPT = 4000
 """Characters of a running tool's output that a snapshot shows."""
@@ -62,9 +64,10 @@ class LogStream:
         self._n = 0
         self.live = 0
         self._ring: list[Record] = []
+        self._pieces = Pieces()
         self.base = 0
         self._weight = 0
-        self._turns: dict[str, list[tuple[str, int, str]]] = {}
+        self._turns: dict[str, list[Delta]] = {}
         self._outputs: dict[str, str] = {}
         self.vitals: Callable[[], Mapping[str, Vitals]] = dict
         self._readers: set[Reader] = set()
@@ -89,33 +92,35 @@ class LogStream:
             elif kind is RunFinished:
                 self._turns.clear()
         if self._readers:
+            self.mark()
             self._ring.extend(records)
             self._weight += sum(_weigh(record.event) for record in records)
             self._trim()
 
     def publish_deltas(self, actor: str, deltas: Sequence[Delta]) -> None:
-        """Show the pieces of one wake-up; neighbours of the same kind become one event."""
-        if not deltas:
-            return
+        """Show the pieces of one wake-up; those of the same kind become one event, until a reader takes it."""
         turn = self._turns.get(actor)
         if turn is None:
             turn = self._turns[actor] = []
-        kind, index = deltas[0].kind, deltas[0].index
-        texts: list[str] = []
+        turn.extend(deltas)
+        if not self._readers:
+            self._n += len(deltas)
+            return
         for delta in deltas:
-            if delta.kind != kind or delta.index != index:
-                self._piece(actor, turn, kind, index, "".join(texts))
-                kind, index, texts = delta.kind, delta.index, []
-            texts.append(delta.text)
-        self._piece(actor, turn, kind, index, "".join(texts))
-        if self._readers:
-            self._trim()
+            self._n += 1
+            kind = (delta.kind, delta.index)
+            if not self._goes_on(actor, kind, delta.text):
+                self._begin(ModelDelta(actor=actor, kind=delta.kind, text=delta.text, index=delta.index), kind)
+        self._trim()
 
     def publish_live(self, event: ToolOutput) -> None:
         """Show what a tool says while it works."""
         self._outputs[event.call_id] = (self._outputs.get(event.call_id, "") + event.text)[-OUTPUT_KEPT:]
-        self._add_live(event, len(event.text))
+        self._n += 1
         if self._readers:
+            kind = (event.call_id, -1)
+            if not self._goes_on(event.actor, kind, event.text):
+                self._begin(event, kind)
             self._trim()
 
     def close(self) -> None:
@@ -196,12 +201,22 @@ class LogStream:
         """The ring's position after its newest record; `base` is that of its oldest."""
         return self.base + len(self._ring)
 
+    def mark(self) -> int:
+        """The ring's end, behind which everything new will stand: nothing is added to the live events before it."""
+        self.close_pieces(self.end)
+        return self.end
+
+    def close_pieces(self, until: int) -> None:
+        """Have nothing more added to the live events before position `until`."""
+        self._pieces.close(self._ring, self.base, until)
+
     def since(self, position: int) -> list[Record]:
         return self._ring[position - self.base :]
 
     def let_go(self) -> None:
         """Forget what every reader has taken."""
         oldest = min((reader.position for reader in self._readers), default=self.end)
+        self.close_pieces(oldest)
         drop = oldest - self.base
         if drop <= 0:
             return
@@ -219,28 +234,25 @@ class LogStream:
 
     # --- inside -------------------------------------------------------------------------------------
 
-    def _piece(self, actor: str, turn: list[tuple[str, int, str]], kind: str, index: int, text: str) -> None:
-        turn.append((kind, index, text))
-        if self._readers:
-            self._add_live(ModelDelta(actor=actor, kind=kind, text=text, index=index), len(text))
-        else:
-            self._n += 1
+    def _goes_on(self, actor: str, kind: Kind, text: str) -> bool:
+        self._weight += len(text)
+        return self._pieces.add(actor, kind, text)
 
-    def _add_live(self, event: Event, weight: int) -> None:
-        self._n += 1
-        if self._readers:
-            self.live += 1
-            self._weight += weight
-            self._ring.append(Record(self._seq, self._clock(), event, self._n))
+    def _begin(self, event: ModelDelta | ToolOutput, kind: Kind) -> None:
+        self._pieces.begin(self._ring, self.base, event.actor, kind, event.text)
+        self.live += 1
+        self._ring.append(Record(self._seq, self._clock(), event, self._n))
 
     def _trim(self) -> None:
         # Half is dropped at once, so that the cost of dropping stays constant for each record added.
         while len(self._ring) > self._max_items or (self._weight > self._max_weight and self._ring):
+            self.mark()
             drop = (len(self._ring) + 1) // 2
             del self._ring[:drop]
             self.base += drop
             self._weight = sum(_weigh(record.event) for record in self._ring)
-        self._parked.unpark_all()
+        if self._parked:
+            self._parked.unpark_all()
 
     def synthetic(self, event: Event) -> Record:
         """A live record for one reader only; it takes its own `n`, so that `n` rises for everybody."""
@@ -277,7 +289,7 @@ class Reader:
 
     def __init__(self, stream: LogStream, from_seq: int | None) -> None:
         self._stream = stream
-        self._cursor = stream.end
+        self._cursor = stream.mark()
         self._seen = stream.live
         self._waiting: list[Record] = []
         self._snapshot = from_seq is None
@@ -330,7 +342,7 @@ class Reader:
                 found = await self._catch_up(self._backlog)
             elif self._cursor < stream.base:
                 self._backlog = _Backlog(stream.seq, resync=True)
-                self._cursor = stream.end
+                self._cursor = stream.mark()
                 continue
             else:
                 stop = stream.end if until is None else until()
@@ -344,6 +356,7 @@ class Reader:
 
     def _take(self, until: int) -> list[Record]:
         stream = self._stream
+        stream.close_pieces(until)
         records = stream.since(self._cursor)
         found, left = records[: until - self._cursor], records[until - self._cursor :]
         self.from_ring = True
@@ -389,16 +402,16 @@ class Reader:
             found += stream.resets()
         self._snapshot = False
         self._backlog = None
-        self._cursor = stream.end
+        self._cursor = stream.mark()
         self._seen = stream.live
         self._next = stream.seq + 1
         return found
 
 
-def _joined(turn: list[tuple[str, int, str]]) -> dict[tuple[str, int], str]:
+def _joined(turn: list[Delta]) -> dict[tuple[str, int], str]:
     texts: dict[tuple[str, int], list[str]] = {}
-    for kind, index, text in turn:
-        texts.setdefault((kind, index), []).append(text)
+    for delta in turn:
+        texts.setdefault((delta.kind, delta.index), []).append(delta.text)
     return {key: "".join(pieces) for key, pieces in texts.items()}
 
 
