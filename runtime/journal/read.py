@@ -225,13 +225,17 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
     if state.started is None and not owned:
         return RunInfo(row, "damaged", owned, problem=NEVER_BEGAN)
     asked: tuple[ApprovalRequested | QuestionAsked, ...] = (*state.pending_approvals, *state.pending_questions)
-    waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, each.call_id))
+    waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, _call_of(each)))
     phase = state.phase
     if phase == "waiting" and (waits or owned):
         return RunInfo(row, "waiting", owned, waits)
     if not owned:
         return RunInfo(row, "interrupted", owned, waits)
     return RunInfo(row, "held" if phase == "held" else "running", owned, waits)
+
+
+def _call_of(asked: ApprovalRequested | QuestionAsked) -> str:
+    return asked.within if isinstance(asked, QuestionAsked) else asked.call_id
 
 
 def _described(path: Path, state: RunState, row: RunRow | None) -> RunRow:

@@ -14,11 +14,21 @@ import attrs
 import pytest
 
 from runtime.conversation import checked
-from runtime.events import ActorStarted, RunForked, RunImported, RunStarted, ToolFinished, ToolStarted
+from runtime.events import (
+    ActorStarted,
+    QuestionAsked,
+    RunForked,
+    RunImported,
+    RunStarted,
+    RunWaiting,
+    ToolFinished,
+    ToolStarted,
+)
 from runtime.journal import RunFolder, RunReader, create_run, index, load
 from runtime.journal.index import RunRow
 from runtime.journal.read import NEVER_BEGAN, RunInfo
 from runtime.journal.retention import outlived
+from runtime.journal.visit import visit
 from runtime.messages import ToolResults, UserMessage
 
 TALK = """\
@@ -328,6 +338,19 @@ writer:
     assert (0, "painted\n") == ((said := desk.elenco("resume", run.id, "--quiet")).code, said.out)
     (told,) = [event for event in records(run) if isinstance(event, ToolFinished)]
     assert "blue" in told.result
+
+
+def test_who_answers_a_question_of_another_party_is_told_what_becomes_of_it(desk: Any) -> None:
+    """An answer to what an MCP server asked within a call that broke off is kept, and the line says when it counts."""
+    run = desk.run("writer:\n  - calls: [{name: write_file, arguments: {path: a.txt, content: hi}}]\n")
+    with visit(run) as visitor:
+        visitor.append(QuestionAsked(actor="writer", id="q1", call_id="a0t0c0.1", text="The MCP server way asks: ?"))
+        visitor.append(RunWaiting(on=("q1",)))
+    assert "waiting: a1, q1" in desk.elenco("runs").out
+    said = desk.elenco("answer", run.id, "q1", "7")
+    assert (0, True) == (said.code, "the answer counts if that call is made again" in said.err), said.err
+    assert f"elenco resume {run.id} --confirm-unknown" in said.err
+    assert "waiting: a1 " in desk.elenco("runs").out
 
 
 # --- talking -----------------------------------------------------------------------------------------------------
