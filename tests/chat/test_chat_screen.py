@@ -224,7 +224,7 @@ def test_the_pages_beside_and_the_lists_are_there(place: Place, drive: Drive) ->
 
 
 def test_a_turn_is_answered_and_shown_where_others_hold_every_place(place: Place, drive: Drive) -> None:
-    """With all places at its run's socket taken, a chat shows the turn from its record, decides in it and cancels it."""
+    """With all places at its run's socket taken, a chat shows the turn from its record; it decides and cancels."""
     taken: list[socket.socket] = []
 
     def take_all() -> None:
