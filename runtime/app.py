@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 
 import attrs
 import trio
@@ -168,6 +169,7 @@ def _summary_model(seen: Outline, models: Models) -> str | None:
     return name
 
 
+@lru_cache(maxsize=256)
 def _given(tool: Tool) -> Tool:
     """A tool handed over in code: when it changes nothing and names no paths, its author has answered for it."""
     return attrs.evolve(tool, private=True) if tool.read_only and not tool.paths else tool

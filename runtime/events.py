@@ -291,11 +291,21 @@ class ApprovalDecided(Event):
 
 @attrs.frozen(kw_only=True)
 class QuestionAsked(Event):
+    """A question to a human.
+
+    A call that asks on behalf of another party, as an MCP server, may ask often: its parts are `c0.1`, `c0.2`.
+    """
+
     type: ClassVar[str] = "question.asked"
     id: str
     call_id: str
     text: str
     options: tuple[str, ...] = ()
+
+    @property
+    def within(self) -> str:
+        """The id of the call it belongs to."""
+        return self.call_id.partition(".")[0]
 
 
 @attrs.frozen(kw_only=True)
@@ -584,6 +594,15 @@ class PrefixChanged(Event):
     why: str
     prompt: tuple[str, ...] | None = None
     tools: tuple[JsonObject, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class HookStarted(Event):
+    """A hook that is to run once begins at a moment (`event`); on record before it does."""
+
+    type: ClassVar[str] = "hook.started"
+    hook: str
+    event: str
 
 
 @attrs.frozen(kw_only=True)

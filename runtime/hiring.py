@@ -28,6 +28,7 @@ from .skills.hired import give_skills
 from .standing import restore
 from .tools import Tool, ToolBox
 from .tools.delegate import PREFIX, delegate_tool, tool_name
+from .tools.results import read_result
 from .tools.skill import skill_tool
 
 
@@ -104,7 +105,7 @@ def own_tools(known: Mapping[str, Tool], definition: Definition) -> list[Tool]:
 def reserved_names(run: Run) -> frozenset[str]:
     """The names that tools of MCP servers may not take, whoever they are for."""
     agents = [tool_name(prefix, name) for name in run.cast.members for prefix in (PREFIX, START)]
-    return frozenset((*run.tools, run.results.reader.name, AWAIT, "use_skill", *agents))
+    return frozenset((*run.tools, read_result.name, AWAIT, "use_skill", *agents))
 
 
 def limits_of(definition: Definition) -> Limits:
@@ -155,7 +156,7 @@ def _toolbox(run: Run, agent: Agent, own: list[Tool], recovered: ActorState | No
     skills = [skill_tool(agent)] if agent.skills.offered else []
     tools = [*own, *skills, *_served(run, agent, recovered), *_delegates(run, agent)]
     if tools:
-        tools.append(run.results.reader)
+        tools.append(read_result)
     toolbox = ToolBox(tools, missing=partial(run.mcps.missing, agent.definition.mcps))
     if not own_box:
         run.toolboxes[name] = toolbox

@@ -14,6 +14,7 @@ from .app import LiveRun, Plan, Resumption, RunOptions, open_run, plan
 from .continuation import Continuation, continuation_of
 from .errors import ElencoError
 from .events import Record
+from .journal import index
 from .journal.blobs import Blobs
 from .journal.durable import open_journal
 from .journal.folder import RunFolder, State, create_run, find_run, open_state
@@ -100,12 +101,13 @@ class Runtime:
         ready = plan(options, self._tools, self._providers)
         folder = create_run(self._state, random.Random())
         earlier = None
-        if before is not None:
-            earlier = await trio.to_thread.run_sync(
-                lambda: continuation_of(load(before), before.id, Blobs(before.blobs), Blobs(folder.blobs))
-            )
-        async with self._opened(ready, folder, continues=earlier) as handle:
-            yield handle
+        with index.beginning(self._state, folder):
+            if before is not None:
+                earlier = await trio.to_thread.run_sync(
+                    lambda: continuation_of(load(before), before.id, Blobs(before.blobs), Blobs(folder.blobs))
+                )
+            async with self._opened(ready, folder, continues=earlier) as handle:
+                yield handle
 
     @asynccontextmanager
     async def resume(

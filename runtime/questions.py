@@ -65,6 +65,9 @@ class Questions:
             entry = OpenQuestion(question, given=answers.get(question.id))
             if entry.is_answered():
                 entry.answered.set()
+            before = self._by_call.get((question.actor, question.call_id))
+            if before is not None:  # at this point of its call something else was asked later
+                del self._by_id[before.asked.id]
             self._by_id[question.id] = self._by_call[question.actor, question.call_id] = entry
 
     async def ask(self, actor: str, call_id: str, text: str, options: Sequence[str] = ()) -> OpenQuestion:
@@ -85,10 +88,18 @@ class Questions:
         return entry
 
     def withdraw(self, actor: str, call_id: str) -> None:
-        """The call has its result: nobody waits for an answer any more."""
-        entry = self._by_call.pop((actor, call_id), None)
-        if entry is not None:
+        """The call, or the part of one, has its result: nobody waits for an answer any more."""
+        for entry in self.of_call(actor, call_id):
             del self._by_id[entry.asked.id]
+            del self._by_call[actor, entry.asked.call_id]
+
+    def of_call(self, actor: str, call_id: str) -> list[OpenQuestion]:
+        """What a call without a result has asked, with all its parts, or one part of it, oldest first."""
+        return [
+            entry
+            for (path, part), entry in self._by_call.items()
+            if path == actor and call_id in (part, entry.asked.within)
+        ]
 
     async def answer(self, id: str, text: str, by: str) -> QuestionAnswered:
         """Record an answer, then let the agent go on; the number of an option stands for it.
@@ -117,6 +128,16 @@ class Questions:
         finally:
             entry.answered.set()
         return entry.given
+
+
+def asked_within(me: Agent, call_id: str) -> str:
+    """What a call asked a human for somebody else before the process died, and what became of it; "" for nothing."""
+    said = ""
+    for entry in me.run.questions.of_call(me.path, call_id):
+        if entry.asked.call_id != call_id:
+            answer = f"the answer {entry.given.answer!r} may not have reached it" if entry.given else "nobody answered"
+            said += f"\nwhile it ran it asked {entry.asked.text.strip()!r}; {answer}"
+    return said
 
 
 async def ask_human(me: Agent, call_id: str, text: str, options: Sequence[str]) -> str:

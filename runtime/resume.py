@@ -78,7 +78,7 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
     run.numbers = max((actor.number for actor in state.actors.values()), default=-1) + 1
     open_calls = {(actor.path, call.call_id) for actor in state.actors.values() for call in actor.open_calls}
     run.approvals.restore(len(state.requests), _still_asked(state), state.decisions)
-    questions = [question for question in state.questions.values() if (question.actor, question.call_id) in open_calls]
+    questions = [question for question in state.questions.values() if (question.actor, question.within) in open_calls]
     run.questions.restore(len(state.questions), questions, state.answers)
     run.holds.restore(state)
     run.mcps.switched.update(state.switched)

@@ -29,6 +29,7 @@ from .messages import FRAME_BYTES, JsonObject, ToolCall, ToolResult
 from .policy.decision import Decision
 from .policy.grants import grants_of
 from .policy.subjects import PathSubject, Subject
+from .questions import asked_within
 from .record import images_to_json
 from .stop import Stop
 from .tools import Problem, RunHooks, Tool, rounds
@@ -369,7 +370,7 @@ async def _recovered(me: Agent, entry: Ready) -> ToolResult | None:
 async def _confirmed(me: Agent, entry: Ready) -> ToolResult | None:
     """What a human says of a call that may have taken effect, where one is to be asked; None means: run it again."""
     call, approvals = entry.call, me.run.approvals
-    unknown = ToolResult(call.id, call.name, UNKNOWN, "unknown")
+    unknown = ToolResult(call.id, call.name, f"{UNKNOWN}{asked_within(me, call.id)}", "unknown")
     if not (me.run.settings.confirm_unknown or approvals.knows(me.path, call.id, "unclear")):
         return unknown
     asked = await approvals.ask(me.path, call.id, call.name, entry.arguments, UNCLEAR, about="unclear")
@@ -377,7 +378,9 @@ async def _confirmed(me: Agent, entry: Ready) -> ToolResult | None:
         answer = await asked.answer()
     if answer.decision == "allow":
         return None
-    return attrs.evolve(unknown, content=f"{UNKNOWN}\n{answer.by} says: {answer.why}") if answer.why else unknown
+    return (
+        attrs.evolve(unknown, content=f"{unknown.content}\n{answer.by} says: {answer.why}") if answer.why else unknown
+    )
 
 
 def _fitting(me: Agent, work: Round, result: ToolResult) -> ToolResult:

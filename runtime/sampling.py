@@ -53,13 +53,19 @@ class Peer:
     async def ask(self, text: str, options: Sequence[str] = ()) -> str:
         """A human's answer. Raises ToolError where nobody is there; the run is not suspended.
 
-        A cancelled call leaves no question open.
+        A call that is made again after a crash and asks the same gets the answer given meanwhile. A cancelled call
+        leaves no question open.
         """
         run = self.agent.run
-        if run.settings.headless and run.settings.humans.answer is None:
-            raise ToolError("there is nobody to ask")
         self._asked += 1
         part = f"{self.call_id}.{self._asked}"
+        earlier = run.questions.of_call(self.agent.path, part)
+        if any(each.asked.text != run.veil.text(text) for each in earlier):
+            run.questions.withdraw(self.agent.path, part)
+            earlier = []
+        answered = any(each.is_answered() for each in earlier)
+        if not answered and run.settings.headless and run.settings.humans.answer is None:
+            raise ToolError("there is nobody to ask")
         try:
             return await ask_human(self.agent, part, text, options)
         finally:

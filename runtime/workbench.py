@@ -42,6 +42,7 @@ def tool_context(agent: Agent, call: ToolCall, subject: Subject) -> ToolContext:
         sandbox=agent.permits.boxes(run.sandbox),
         jobs=agent.jobs,
         facts=run.facts,
+        results=run.results,
         opens=agent.trail.opens,
     )
 

@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -24,8 +23,8 @@ import trio
 from runtime.app import LiveRun, Plan, Resumption, open_run, plan
 from runtime.cli.command_chat import carry_name
 from runtime.cli.earlier import Earlier, look_up
+from runtime.cli.keyboard import Keyboard
 from runtime.cli.live import Outcome, note_end, row_of
-from runtime.cli.prompts import Keyboard
 from runtime.cli.server_prompts import filled_in, is_prompt, prompts_of
 from runtime.cli.watcher import Watcher
 from runtime.continuation import Continuation
@@ -94,7 +93,10 @@ class Host:
         keyboard = Keyboard()
         async with send:
             while not self.gone and (line := await _line(keyboard)) is not None:
-                message = cast("JsonObject", json.loads(line))
+                try:
+                    message = cast("JsonObject", json.loads(line))
+                except ValueError:  # half a line: the screen was killed while it wrote
+                    break
                 if message["op"] == "leave":
                     detach = detach or bool(message.get("detach"))
                     break
@@ -174,16 +176,13 @@ class Host:
         if is_prompt(text) and not message.get("compacts"):
             text = await trio.to_thread.run_sync(filled_in, text, self.options, self.arguments)
         folder = await trio.to_thread.run_sync(create_run, self.state, random.Random())
-        try:
+        with index.beginning(self.state, folder):
             ready = await trio.to_thread.run_sync(self._plan, text, message, folder)
             continues = None
             if self.earlier is not None:
                 continues = await trio.to_thread.run_sync(self.earlier.continuation, folder)
-        except BaseException:
-            shutil.rmtree(folder.path, ignore_errors=True)
-            raise
-        before = self.earlier.folder.id if self.earlier is not None and self.named else None
-        await self._work(ready, folder, None, continues, before)
+            before = self.earlier.folder.id if self.earlier is not None and self.named else None
+            await self._work(ready, folder, None, continues, before)
 
     def _plan(self, text: str, message: JsonObject, folder: RunFolder) -> Plan:
         chosen = message.get("model")

@@ -6,23 +6,31 @@ import argparse
 import sys
 from pathlib import Path
 
+import attrs
+
 from runtime.errors import JournalError
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
 from runtime.limits.limits import LIMIT_NAMES
 
+from .detached import detach, refuse_unread
 from .streams import check_output
-from .which import find
+from .which import find, refuse_unbegun
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Take a run over from its record and stay with it to its end. Raises ElencoError."""
+    """Take a run over from its record and stay with it to its end, or leave it to a process of its own with --detach.
+
+    Raises ElencoError.
+    """
+    refuse_unread(arguments)
     if arguments.output:
         check_output(Path(arguments.output))
     state = open_state(arguments.state)
     folder = find(state, arguments.run)
     if is_owned(folder.lock):
         raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow")
+    refuse_unbegun(folder)
     import trio
 
     from runtime.app import Resumption, RunOptions, plan
@@ -40,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = RunOptions.recorded(
         record.started,
         yes=arguments.yes,
-        headless=arguments.no_input or not sys.stdin.isatty(),
+        headless=arguments.no_input or arguments.detach or not sys.stdin.isatty(),
         trusted=not record.imported,
     )
     resumption = Resumption(
@@ -50,4 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         refresh=arguments.refresh,
         confirm_unknown=arguments.confirm_unknown,
     )
-    return trio.run(stay, plan(options), state, folder, Shown.of(arguments), resumption)
+    ready, shown = plan(options), Shown.of(arguments)
+    if not arguments.detach:
+        return trio.run(stay, ready, state, folder, shown, resumption)
+    return detach(lambda began: trio.run(stay, ready, state, folder, attrs.evolve(shown, began=began), resumption))

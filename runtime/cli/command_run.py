@@ -15,6 +15,7 @@ from runtime.limits.limits import LIMIT_NAMES, Limits, changed
 from runtime.outline import RunOptions, outline
 
 from .advice import who_answers
+from .detached import detach, refuse_unread
 from .streams import as_text, check_output
 from .visible import one_line
 
@@ -27,8 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
     from runtime.journal.folder import open_state
 
-    if arguments.detach and arguments.json:
-        raise UsageError("--json has nobody to read it with --detach: elenco tail RUN --follow --json")
+    refuse_unread(arguments)
     from_stdin = arguments.words[-1:] == ["-"]
     earlier = None
     if arguments.continues:
@@ -77,8 +77,6 @@ def run(arguments: argparse.Namespace) -> int:
     ready = plan(options, seen=seen)
     if not arguments.detach:
         return start(ready, arguments.state, shown, earlier)
-    from .detached import detach
-
     return detach(lambda began: start(ready, arguments.state, attrs.evolve(shown, began=began), earlier))
 
 

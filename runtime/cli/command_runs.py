@@ -9,8 +9,10 @@ import time
 
 import attrs
 
-from runtime.journal.folder import open_state
-from runtime.journal.read import RunInfo, runs
+from runtime.errors import UsageError
+from runtime.journal.folder import State, open_state
+from runtime.journal.read import NEVER_BEGAN, RunInfo, runs
+from runtime.journal.soundness import examine
 from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 
@@ -22,28 +24,48 @@ HEAD = ("RUN", "STATE", "AGENT", "STEPS", "TOKENS", "COST", "WHEN", "TASK")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list. Raises JournalError for an index that cannot be read."""
+    """Print the list; with --check, 1 if a record is damaged. Raises JournalError for an index that cannot be read."""
+    if arguments.check and arguments.prune:
+        raise UsageError("--check looks and --prune removes: one of them")
     state = open_state(arguments.state, to_look=not arguments.prune)
     if arguments.prune:
         from .prune import prune
 
         return prune(arguments, state)
     found = runs(state)
+    if arguments.check:
+        found = [_checked(state, each) for each in found]
+    damaged = [each for each in found if each.problem and each.problem != NEVER_BEGAN]
+    code = int(arguments.check and bool(damaged))
     if arguments.json:
         for each in found:
-            print(json.dumps({**attrs.asdict(each.row), "state": each.status, "waits_for": list(each.waits_for)}))
-        return 0
+            told = {"state": each.status, "waits_for": list(each.waits_for), "problem": each.problem}
+            print(json.dumps({**attrs.asdict(each.row), **told}))
+        return code
     if not found:
         print('no runs yet: elenco run "What does this project do?"', file=sys.stderr)
         return 0
     now = time.time()
     print(columns([HEAD, *(_row(each, now) for each in found)], last_width=48))
+    if arguments.check:
+        for each in damaged:
+            print(f"{each.row.id}: {one_line(each.problem, 500)}", file=sys.stderr)
+        print(f"read all of {len(found)} runs: {len(damaged) or 'none'} damaged", file=sys.stderr)
+        return code
     print(f"next: {_hint(found)}", file=sys.stderr)
     return 0
 
 
+def _checked(state: State, each: RunInfo) -> RunInfo:
+    if each.problem or not (problem := examine(state.run(each.row.id))):
+        return each
+    return attrs.evolve(each, status="damaged", problem=problem)
+
+
 def state_text(each: RunInfo) -> str:
     """`stopped: loop`, `waiting: a1`, `completed`."""
+    if each.problem == NEVER_BEGAN:
+        return "never began"
     if each.waits_for:
         return f"waiting: {', '.join(each.waits_for)}"
     if each.problem:
@@ -74,5 +96,8 @@ def _hint(found: list[RunInfo]) -> str:
         words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0])
     interrupted = next((each for each in found if each.status == "interrupted"), None)
     words.append(f"resume {interrupted.row.id}" if interrupted is not None else "resume RUN")
+    problems = {each.problem for each in found} - {""}
+    words += ["runs --check"] if problems - {NEVER_BEGAN} else []
+    words += ["runs --prune"] if NEVER_BEGAN in problems else []
     words += ["show RUN", "tail RUN --follow"]
     return " · ".join(words)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from runtime.errors import UsageError
-from runtime.journal.folder import open_state
+from runtime.journal.folder import RunFolder, open_state
 from runtime.messages import JsonObject
 
 from .streams import as_text
@@ -28,8 +28,25 @@ def run(arguments: argparse.Namespace) -> int:
     from runtime.watch.unattended import deliver
 
     answer = trio.run(deliver, folder, _command(arguments), lambda: secrets.token_hex(3))
-    print(_done(arguments, folder.id, recorded="recorded" in answer), file=sys.stderr)
+    recorded = "recorded" in answer
+    print(_done(arguments, folder.id, recorded=recorded), file=sys.stderr)
+    if recorded and arguments.command == "answer" and _of_another_party(folder, arguments.id):
+        print(
+            f"it was asked within a call that has broken off: the answer counts if that call is made again, which "
+            f"elenco resume {folder.id} --confirm-unknown lets you decide",
+            file=sys.stderr,
+        )
     return 0
+
+
+def _of_another_party(folder: RunFolder, id: str) -> bool:
+    """Whether a question came from whoever a call speaks to, such as an MCP server, and not from the agent."""
+    from runtime.events import QuestionAsked
+    from runtime.journal.read import RunReader
+
+    with RunReader(folder) as reader:
+        asked = [record.event for record in reader.records_of(("question.asked",), 1, reader.last_seq())]
+    return any(each.id == id and each.within != each.call_id for each in asked if isinstance(each, QuestionAsked))
 
 
 def _command(arguments: argparse.Namespace) -> Command:

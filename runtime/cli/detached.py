@@ -6,6 +6,7 @@ environment, the same task, also one from standard input. Its words go to a file
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import sys
@@ -13,13 +14,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from runtime.errors import JournalError
+from runtime.errors import JournalError, UsageError
 
 LOG = "detached.log"
 """In the run's folder: what the process wrote to its standard output and error."""
 
 Began: TypeAlias = Callable[[Path], None]
 """To be called in the new process with the run's folder, once the run is on record and can be steered."""
+
+
+def refuse_unread(arguments: argparse.Namespace) -> None:
+    """Raises UsageError where events were to be printed that nobody would read."""
+    if arguments.detach and arguments.json:
+        raise UsageError("--json has nobody to read it with --detach: elenco tail RUN --follow --json")
 
 
 def detach(work: Callable[[Began], int]) -> int:

@@ -11,11 +11,7 @@ def run(parser: argparse.ArgumentParser) -> None:
     parser.usage = 'elenco run [AGENT] "TASK" [FLAGS]'
     parser.add_argument("words", nargs="*", metavar='[AGENT] "TASK"', help="TASK - reads standard input")
     parser.add_argument("--continue", dest="continues", metavar="RUN", help="begin with what that run has said")
-    parser.add_argument(
-        "--detach",
-        action="store_true",
-        help="leave it to work on its own, print its id: closing the terminal ends nothing",
-    )
+    _detach_flag(parser)
     otel_flag(parser)
     run_flags(parser)
 
@@ -42,7 +38,16 @@ def resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--output", metavar="FILE")
+    _detach_flag(parser)
     otel_flag(parser)
+
+
+def _detach_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="leave it to work on its own, print its id: closing the terminal ends nothing",
+    )
 
 
 def serve_mcp(parser: argparse.ArgumentParser) -> None:

@@ -83,19 +83,24 @@ COMMANDS: dict[str, Spec] = {
     "resume": (
         flags_work.resume,
         "Go on with a run that stopped.",
-        "elenco resume k7f2\nelenco resume k7f2 --max-steps +20",
+        "elenco resume k7f2\nelenco resume k7f2 --max-steps +20\n"
+        "elenco resume k7f2 --detach && elenco tail k7f2 --follow",
     ),
     "runs": (
         flags_record.runs,
         "List all runs, newest first.",
-        "elenco runs\nelenco runs --prune --older-than 14 --keep 20 --yes",
+        "elenco runs\nelenco runs --check\nelenco runs --prune --older-than 14 --keep 20 --yes",
     ),
     "show": (
         flags_record.show,
         "Show a run: answer, actors, what each did and spent.",
         "elenco show k7f2 --format md\nelenco show k7f2 --context",
     ),
-    "tail": (flags_record.tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
+    "tail": (
+        flags_record.tail,
+        "Print a run's events, live ones too.",
+        "elenco tail k7f2 --follow --json\nelenco tail k7f2 --from -3",
+    ),
     "approve": (
         flags_steering.approve,
         "Allow a call that waits for you.",

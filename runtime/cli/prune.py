@@ -15,6 +15,7 @@ from runtime.journal.read import RunInfo, runs
 from runtime.journal.retention import DAYS, outlived
 
 from .advice import ago
+from .command_runs import state_text
 from .table import columns
 from .visible import one_line
 
@@ -54,7 +55,7 @@ def _row(state: State, each: RunInfo, now: float) -> tuple[str, ...]:
     row = each.row
     size = sum(path.stat().st_size for path in _files(state.run(row.id).path))
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, size // 1000)} kB"
-    return (row.name or row.id, each.status, ago(row.ended or row.started, now), shown, one_line(row.task, 200))
+    return (row.name or row.id, state_text(each), ago(row.ended or row.started, now), shown, one_line(row.task, 200))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -24,13 +24,20 @@ def find(state: State, word: str) -> RunFolder:
 
 
 def refuse_unbegun(folder: RunFolder) -> None:
-    """Raises UsageError for a run whose process died before its first event was safe; one that begins just now may."""
+    """Raises UsageError for a run whose process died before its first event was safe; one that begins just now may.
+
+    Raises JournalError for one that had begun and whose record is gone.
+    """
     from runtime.events import RunStarted
+    from runtime.journal import index
+    from runtime.journal.looking import flaw
     from runtime.journal.read import RunReader
 
     if is_owned(folder.lock):
         return
     with RunReader(folder) as reader:
         first = reader.page(1, 1)
+    if not first and (found := flaw(folder.journal)) and index.row(State(folder.path.parent.parent), folder.id):
+        raise JournalError(f"run {folder.id} is damaged: {found} in {folder.path}")
     if not first or not isinstance(first[0].event, RunStarted):
         raise UsageError(f"run {folder.id} never began, so nothing of it is on record: elenco delete {folder.id}")

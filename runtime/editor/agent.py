@@ -16,6 +16,7 @@ from runtime.cli.version import VERSION
 from runtime.continuation import continuation_of
 from runtime.errors import ElencoError, JournalError, UsageError, first_of
 from runtime.events import ApprovalDecided, ApprovalRequested, FileChanged, QuestionAsked
+from runtime.journal import index
 from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import State, create_run, find_run
@@ -183,20 +184,24 @@ class EditorAgent:
         session.kept.runs.append(folder.id)
         await self._keep(session.kept)
         try:
-            async with (
-                open_journal(folder) as journal,
-                open_run(ready, journal, folder.id, folder, None, earlier) as live,
-                serve(live.stream, Steering(live), folder),
-            ):
-                session.live = live
-                if session.cancelled:
-                    live.cancel(BY)
-                await self._follow(session, live, ready.root.name)
-                report = await live.report()
+            with index.beginning(self._state, folder):
+                async with (
+                    open_journal(folder) as journal,
+                    open_run(ready, journal, folder.id, folder, None, earlier) as live,
+                    serve(live.stream, Steering(live), folder),
+                ):
+                    session.live = live
+                    if session.cancelled:
+                        live.cancel(BY)
+                    await self._follow(session, live, ready.root.name)
+                    report = await live.report()
         except BaseExceptionGroup as group:
             if (fault := first_of(group, ElencoError)) is None:
                 raise
             raise fault from None
+        finally:
+            if not folder.path.is_dir():  # it never began: the next prompt follows the one before
+                session.kept.runs.remove(folder.id)
         assert report is not None
         return report
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import attrs
 import trio
 
-from runtime.events import HookFinished, Warned
+from runtime.events import HookFinished, HookStarted, Warned
 from runtime.messages import AssistantMessage, JsonObject, Message, ToolCall, ToolResult, ToolResults, UserMessage
 from runtime.record import calls_to_json, report_to_json
 from runtime.report import Report
@@ -30,6 +30,7 @@ MOST_SENT_BACK = 3
 MOST_SHOWN = 20_000
 """Characters of the newest message that a before_model hook is told."""
 WITHHELD = "It ran; its result is withheld: {why}"
+INTERRUPTED = "it was interrupted before its answer was on record; it may have taken effect, and is not run again"
 
 Fit = Callable[[JsonObject], JsonObject | str]
 
@@ -41,6 +42,8 @@ class ActorHooks:
         self._agent = agent
         self._hooks: dict[str, list[Hook]] = {}
         self._recorded: list[HookFinished] = []
+        self._under_way: list[HookStarted] = []
+        self._started = False
         self._sent_back = 0
         self._finish_seen = False
         self.add(hooks)
@@ -55,12 +58,19 @@ class ActorHooks:
     def restore(self, state: ActorState) -> None:
         """What an earlier process ran is not run again before the next reply."""
         self._recorded = list(state.hooked)
+        self._under_way = list(state.hooking)
+        self._started = state.steps > 0
         self._sent_back = state.sent_back
 
     # --- around the loop -----------------------------------------------------------------------------------------
 
     async def start(self) -> str | None:
-        """Before the first step: why the actor may not work, if a hook says so. A cancelled call may have run some."""
+        """Before the first step: why the actor may not work, if a hook says so. A cancelled call may have run some.
+
+        An actor that had its first reply in an earlier process has begun, whatever hooks have been added since.
+        """
+        if self._started:
+            return None
         moments = ("run_start", "actor_start") if self._agent.parent is None else ("actor_start",)
         for moment in moments:
             if moment in self._hooks:
@@ -81,6 +91,7 @@ class ActorHooks:
     async def after_model(self, reply: AssistantMessage) -> None:
         """After a reply. A cancelled call may have run some."""
         self._recorded = [event for event in self._recorded if event.event in ("run_start", "actor_start")]
+        self._under_way = []
         self._finish_seen = False
         if "after_model" in self._hooks:
             event = {
@@ -213,6 +224,10 @@ class ActorHooks:
             known = next((each for each in earlier if each.event == moment and each.hook == hook.name), None)
             if known is not None:
                 answer = recalled(known, hook.on_error)
+            elif call is None and any((each.event, each.hook) == (moment, hook.name) for each in self._under_way):
+                said = Failed(INTERRUPTED)
+                self._record(hook, said, "", 0.0, "")
+                answer = stands_for(said, hook.name, hook.on_error)
             else:
                 if outcome.arguments is not None:
                     event = {**event, "tool_input": outcome.arguments}
@@ -225,6 +240,9 @@ class ActorHooks:
         return outcome
 
     async def _run(self, hook: Hook, event: JsonObject, call_id: str, fit: Fit | None, sends_back: bool) -> Answer:
+        if hook.moment.once:
+            self._agent.run.append(HookStarted(actor=self._agent.path, hook=hook.name, event=hook.moment.name))
+            await self._agent.run.journal.barrier()
         started = trio.current_time()
         said: Said = Failed(f"it did not end within {hook.timeout:g} s")
         ended = False

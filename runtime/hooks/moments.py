@@ -16,7 +16,8 @@ class Moment:
     """`subject` is what a matcher looks at; `decisions`, `arguments`, `result` and `context` what an answer may hold.
 
     `plain` takes text that is no JSON as context. `fails` is what a hook that fails stands for where its settings say
-    nothing else.
+    nothing else. `once`: such a hook acts, and is not run a second time when nobody knows how far it came; others are
+    asked again, because what they say decides.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Moment:
     context: bool = False
     plain: bool = False
     fails: Literal["allow", "deny"] = "allow"
+    once: bool = False
 
     @property
     def denies(self) -> bool:
@@ -36,16 +38,16 @@ class Moment:
 MOMENTS: Mapping[str, Moment] = {
     each.name: each
     for each in (
-        Moment("run_start", "agent", ("deny",), context=True, plain=True),
-        Moment("actor_start", "agent", ("deny",), context=True, plain=True),
+        Moment("run_start", "agent", ("deny",), context=True, plain=True, once=True),
+        Moment("actor_start", "agent", ("deny",), context=True, plain=True, once=True),
         Moment("before_model", "agent", ("deny",), context=True),
         Moment("after_model", "agent"),
         Moment("before_tool", "tool", ("allow", "ask", "deny"), arguments=True, context=True, fails="deny"),
         Moment("approval", "tool", ("allow", "deny")),
         Moment("after_tool", "tool", ("deny",), result=True, context=True),
-        Moment("compaction", "agent"),
+        Moment("compaction", "agent", once=True),
         Moment("actor_finish", "agent", ("deny",)),
-        Moment("run_finish", "agent"),
+        Moment("run_finish", "agent", once=True),
     )
 }
 

@@ -19,7 +19,7 @@ import attrs
 
 from runtime.errors import JournalError
 
-from .folder import State, find_run, no_space, run_ids
+from .folder import RunFolder, State, find_run, no_space, run_ids
 from .lock import RunLock
 from .looking import look_at
 
@@ -135,7 +135,33 @@ def delete(state: State, run_id: str) -> None:
     finally:
         lock.release()
     shutil.rmtree(gone, ignore_errors=True)
-    _cached(state, lambda connection: connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)).rowcount, 0)
+    if row(state, run_id) is not None:
+        _cached(state, lambda connection: connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)).rowcount, 0)
+
+
+def discard_unbegun(state: State, folder: RunFolder) -> None:
+    """Remove the folder of a new run that was refused before anything was on record, say for want of space. Blocks.
+
+    Nothing happens to a run that has begun, or that cannot be read. For whoever has made the folder just now.
+    """
+    from .read import RunReader  # It stands on this module.
+
+    with suppress(JournalError, OSError):
+        if folder.journal.exists() and folder.journal.stat().st_size:
+            with RunReader(folder) as reader:
+                if reader.last_seq():
+                    return
+        delete(state, folder.id)
+
+
+@contextmanager
+def beginning(state: State, folder: RunFolder) -> Generator[None]:
+    """A block that begins the run of a folder made just now; where it fails before the run began, the folder goes."""
+    try:
+        yield
+    except BaseException:
+        discard_unbegun(state, folder)
+        raise
 
 
 def _insert(connection: sqlite3.Connection, row: RunRow) -> None:

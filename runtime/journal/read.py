@@ -19,7 +19,7 @@ from .database import SCHEMA, Database
 from .folder import RunFolder, State, run_ids
 from .index import RunRow
 from .lock import is_owned
-from .looking import cannot_share, look_alone
+from .looking import cannot_share, flaw, look_alone
 from .replay import fold
 from .rows import Row
 from .state import RunState
@@ -27,6 +27,8 @@ from .state import RunState
 RunStatus: TypeAlias = Literal[
     "running", "waiting", "held", "interrupted", "completed", "stopped", "failed", "cancelled", "damaged"
 ]
+NEVER_BEGAN = "it never began"
+"""The problem of a folder whose process died, or was refused, before anything was on record."""
 PAGE = 500
 POLL = 0.05
 
@@ -172,7 +174,10 @@ class RunInfo:
 
 
 def runs(state: State) -> list[RunInfo]:
-    """Every run, newest first. Blocks. Raises JournalError only for the index itself."""
+    """Every run, newest first. Blocks. Raises JournalError only for the index itself.
+
+    There may be thousands that have ended: of those only the head and the size of the journal are looked at.
+    """
     known = index.rows(state)
     found = [info(state, run_id, known.get(run_id)) for run_id in run_ids(state)]
     return sorted(found, key=lambda each: each.row.started, reverse=True)
@@ -182,13 +187,19 @@ def info(state: State, run_id: str, row: RunRow | None = None) -> RunInfo:
     """What one run is and does. Blocks."""
     folder = state.run(run_id)
     if row is not None and row.ended is not None and row.status:
+        if problem := flaw(folder.journal):
+            return RunInfo(row, "damaged", owned=False, problem=problem)
         return RunInfo(row, _ended(row.status), owned=False)
     owned = is_owned(folder.lock)
     try:
         with RunReader(folder) as reader:
-            return _live(reader, row, owned)
+            found = _live(reader, row, owned)
     except JournalError as error:
         return RunInfo(row or _unknown(folder.path), "damaged", owned, problem=str(error))
+    if found.problem and row is not None and (problem := flaw(folder.journal)):
+        # A row is written when there is a journal: this one had begun.
+        return attrs.evolve(found, problem=problem)
+    return found
 
 
 def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
@@ -212,15 +223,19 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
         row = attrs.evolve(row, ended=state.at, status=status, reason=finished.report.get("reason") or "")
         return RunInfo(row, _ended(status), owned)
     if state.started is None and not owned:
-        return RunInfo(row, "damaged", owned, problem="it never began")
+        return RunInfo(row, "damaged", owned, problem=NEVER_BEGAN)
     asked: tuple[ApprovalRequested | QuestionAsked, ...] = (*state.pending_approvals, *state.pending_questions)
-    waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, each.call_id))
+    waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, _call_of(each)))
     phase = state.phase
     if phase == "waiting" and (waits or owned):
         return RunInfo(row, "waiting", owned, waits)
     if not owned:
         return RunInfo(row, "interrupted", owned, waits)
     return RunInfo(row, "held" if phase == "held" else "running", owned, waits)
+
+
+def _call_of(asked: ApprovalRequested | QuestionAsked) -> str:
+    return asked.within if isinstance(asked, QuestionAsked) else asked.call_id
 
 
 def _described(path: Path, state: RunState, row: RunRow | None) -> RunRow:

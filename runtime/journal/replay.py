@@ -26,6 +26,7 @@ from runtime.events import (
     FileChanged,
     FileChanging,
     HookFinished,
+    HookStarted,
     LimitsChanged,
     LoopBlocked,
     LoopNudged,
@@ -204,7 +205,7 @@ def _question_asked(state: RunState, event: QuestionAsked, record: Record) -> No
     state.questions[event.id] = event
     state.pending[event.id] = record.at
     actor = state.actors.get(event.actor)
-    if actor is not None and (call := actor.calls.get(event.call_id)) is not None:
+    if actor is not None and (call := actor.calls.get(event.within)) is not None:
         call.question = event.id
 
 
@@ -347,8 +348,7 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
     if (parent := state.actors.get(actor.parent or "")) is not None:
         parent.trail.received(event.report)
     for call in actor.calls.values():
-        state.pending.pop(call.approval, None)
-        state.pending.pop(call.question, None)
+        _nobody_waits(state, actor.path, call)
 
 
 def _model_requested(state: RunState, actor: ActorState, event: ModelRequested, record: Record) -> None:
@@ -373,7 +373,9 @@ def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, re
     actor.reopened = False
     if event.text.strip():
         actor.last_text = event.text
+    # What ran at the start stands; any other moment is a new one from here on.
     actor.hooked = [hook for hook in actor.hooked if hook.event in ("run_start", "actor_start")]
+    actor.hooking = [hook for hook in actor.hooking if hook.event in ("run_start", "actor_start")]
     actor.calls = {call["id"]: CallState(call["id"], call["name"], call["arguments"]) for call in event.tool_calls}
     actor.missing = len(actor.calls)
     if state.histories:
@@ -417,8 +419,7 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
     _see(actor, call, event)
     actor.trail.finished(event, call.arguments)
     state.undelivered.pop(call.message, None)
-    state.pending.pop(call.approval, None)
-    state.pending.pop(call.question, None)
+    _nobody_waits(state, actor.path, call)
     actor.missing -= 1
     if actor.missing:
         return
@@ -438,6 +439,15 @@ def _tool_finished(state: RunState, actor: ActorState, event: ToolFinished, reco
         actor.past.append(PastStep(_reply_text(actor.history), past, record.at))
     actor.judged = False
     actor.calls = {}
+
+
+def _nobody_waits(state: RunState, actor: str, call: CallState) -> None:
+    """A call that has ended takes its questions with it; it may have put several for somebody else."""
+    state.pending.pop(call.approval, None)
+    if call.question:
+        for question in state.pending_questions:
+            if (question.actor, question.within) == (actor, call.call_id):
+                del state.pending[question.id]
 
 
 def _see(actor: ActorState, call: CallState, event: ToolFinished) -> None:
@@ -481,12 +491,17 @@ def _note_added(state: RunState, actor: ActorState, event: NoteAdded, record: Re
             actor.past.append(PastNote("user_message"))
 
 
+def _hook_started(state: RunState, actor: ActorState, event: HookStarted, record: Record) -> None:
+    actor.hooking.append(event)
+
+
 def _hook_finished(state: RunState, actor: ActorState, event: HookFinished, record: Record) -> None:
     if event.call_id:
         if (call := actor.calls.get(event.call_id)) is not None:
             call.hooked.append(event)
         return
     actor.hooked.append(event)
+    actor.hooking = [each for each in actor.hooking if (each.hook, each.event) != (event.hook, event.event)]
     if event.event == "actor_finish" and event.outcome == "deny":
         actor.sent_back += 1
     if event.context:
@@ -601,6 +616,7 @@ _ACTOR_STEPS: dict[type[Event], _ActorStep] = {
     ToolFinished: _tool_finished,
     SteerReceived: _steer_received,
     NoteAdded: _note_added,
+    HookStarted: _hook_started,
     HookFinished: _hook_finished,
     ContextCompacted: _context_compacted,
     CompactionRequested: _compaction_requested,

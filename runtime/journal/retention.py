@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .read import RunInfo
+from .read import NEVER_BEGAN, RunInfo
 
 DAYS = 30.0
+BEGINNING = 600.0
+"""Seconds after which a folder in which no run has begun is not one that begins just now."""
 _DAY = 86_400.0
 
 
@@ -15,16 +17,15 @@ def outlived(
 ) -> list[RunInfo]:
     """The runs that are older than so many days and not among the `keep` newest, the oldest first.
 
-    With neither, those older than DAYS. A run that is live, or waits for a human, stays however old it is.
+    With neither, those older than DAYS. A run that is live, or waits for a human, stays however old it is; a folder in
+    which none ever began goes at once.
     """
     if older_than is None:
         older_than = DAYS if keep is None else 0.0
-    newest_first = sorted(runs, key=_when, reverse=True)
-    return [
-        each
-        for each in reversed(newest_first[keep or 0 :])
-        if not each.owned and each.status != "waiting" and now - _when(each) >= older_than * _DAY
-    ]
+    begun = sorted((each for each in runs if each.problem != NEVER_BEGAN), key=_when, reverse=True)
+    gone = [each for each in begun[keep or 0 :] if each.status != "waiting" and now - _when(each) >= older_than * _DAY]
+    gone += [each for each in runs if each.problem == NEVER_BEGAN and now - _when(each) >= BEGINNING]
+    return sorted((each for each in gone if not each.owned), key=_when)
 
 
 def _when(each: RunInfo) -> float:

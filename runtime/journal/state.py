@@ -13,6 +13,7 @@ from runtime.events import (
     CancelRequested,
     FileChanged,
     HookFinished,
+    HookStarted,
     LoopBlocked,
     LoopNudged,
     LoopStopped,
@@ -143,6 +144,7 @@ class ActorState:
     trail: Trail = attrs.field(default=attrs.Factory(lambda self: Trail(self.number), takes_self=True))
     skills: dict[str, SkillLoaded] = attrs.Factory(dict[str, SkillLoaded])
     hooked: list[HookFinished] = attrs.Factory(list[HookFinished])
+    hooking: list[HookStarted] = attrs.Factory(list[HookStarted])
     sent_back: int = 0
     cancel: CancelRequested | None = None
     background: bool = False
@@ -244,7 +246,7 @@ class RunState:
 
     @property
     def pending_questions(self) -> tuple[QuestionAsked, ...]:
-        return tuple(question for id, question in self.questions.items() if id in self.pending)
+        return tuple(question for id in self.pending if (question := self.questions.get(id)) is not None)
 
     @property
     def asked(self) -> ApprovalRequested | QuestionAsked | None:

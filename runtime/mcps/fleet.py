@@ -144,8 +144,8 @@ class Fleet:
 
     def missing(self, names: Iterable[str], tool: str) -> str:
         """Why the one of these servers that a tool, going by its name, is of cannot be called; "" where none is."""
-        outages = (self._link(name).outage() for name in names if name in self.entries and tool.startswith(f"{name}_"))
-        return next((outage for outage in outages if outage), "")
+        links = (self._link(name) for name in names if name in self.entries and tool.startswith(f"{name}_"))
+        return next((refusal for link in links if (refusal := link.refusal())), "")
 
     def recorded(
         self, tools: Mapping[str, Sequence[str]], shown: Mapping[str, JsonObject]

@@ -166,23 +166,29 @@ class Link:
         self.settled, self.witness = trio.Event(), Witness()
 
     def outage(self) -> str:
-        """Why no call can be made now, in words for a model; "" where one can."""
+        """Why no call can be made now; "" where one can."""
         match self.state:
             case Up():
                 return ""
-            case Down(why=why, until=until):
-                wait = max(0.0, until - trio.current_time())
-                return f"the MCP server {self.name} is down: {why}. It is tried again in {wait:.0f} s"
+            case Down(why=why):
+                return f"the MCP server {self.name} is down: {why}"
             case Gone(why=why):
                 return f"the MCP server {self.name} cannot be used: {why}"
             case Idle() | Starting():
                 return f"the MCP server {self.name} is not there yet: it is being connected to"
 
+    def refusal(self) -> str:
+        """The same in words for a model, which may call again: with when the server is tried again."""
+        if not isinstance(self.state, Down):
+            return self.outage()
+        wait = math.ceil(self.state.until - trio.current_time())
+        return f"{self.outage()}. It is tried again {f'in {wait} s' if wait > 0 else 'now'}"
+
     def client(self) -> Client:
         """The session to call through. Raises ToolError during an outage."""
         if isinstance(self.state, Up):
             return self.state.client
-        raise ToolError(f"{self.outage()}. Go on without its tools.")
+        raise ToolError(f"{self.refusal()}. Go on without its tools.")
 
     async def call(self, offer: Offer, arguments: JsonObject, ctx: ToolContext) -> Output:
         """One call of a tool to its output; the server hears when it is cancelled or its time is up.

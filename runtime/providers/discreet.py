@@ -16,12 +16,14 @@ class _Encoder(RequestEncoder):
 
     forms: tuple[bytes, ...] = ()
 
-    def encode(self, request: ModelRequest) -> bytes:
-        body = super().encode(request)
+    def pieces(self, request: ModelRequest) -> list[bytes]:
+        pieces = super().pieces(request)
+        body = b"".join(pieces)
+        if not any(form in body for form in self.forms):
+            return pieces
         for form in self.forms:
-            if form in body:
-                body = body.replace(form, MARK.encode())
-        return body
+            body = body.replace(form, MARK.encode())
+        return [body]
 
 
 class DiscreetProvider(HttpProvider):

@@ -21,7 +21,7 @@ from runtime.wire.endpoint import endpoint
 
 from .redaction import BytesRedactor, DeltaRedactor, redacted, without_secrets
 from .retry import CONNECT_ATTEMPTS
-from .transport import DEFAULT_TIMEOUTS, Timeouts, open_stream, with_host
+from .transport import DEFAULT_TIMEOUTS, ResponseBody, Timeouts, open_stream, with_host
 
 
 @attrs.frozen
@@ -105,7 +105,7 @@ class HttpProvider:
             encoder = self._encoders[request.actor] = self._encoder(request.actor)
         if not request.attempt:
             self._since[request.actor] = trio.current_time()
-        body = encoder.encode(request)
+        body = encoder.pieces(request)
         url, headers = self._target(request.model)
         chunks: list[bytes] = []
         decoder: wire.Decoder | None = None
@@ -117,7 +117,8 @@ class HttpProvider:
                 status = response.status_code
                 response_headers = _plain(response.headers)
                 decoder = wire.decoder(self.server.wire, status, response_headers, now=time.time())
-                await self._read(response, decoder, emit, chunks)
+                unpacked = _unpacking(response_headers.get("content-encoding", "").strip().lower())
+                await self._read(response.stream, unpacked, decoder, emit, chunks)
         except (httpx.TransportError, zlib.error) as error:
             if decoder is None:
                 raise self._unreachable(error, request) from error
@@ -128,7 +129,7 @@ class HttpProvider:
             unkept = ""
             if self._record is not None and status:
                 unkept = await _keep(
-                    self._record, Exchange(request.model, body, status, response_headers, tuple(chunks))
+                    self._record, Exchange(request.model, b"".join(body), status, response_headers, tuple(chunks))
                 )
         if unkept:
             raise ProviderError("protocol", f"the exchange could not be recorded: {unkept}")
@@ -143,7 +144,14 @@ class HttpProvider:
     def _encoder(self, actor: str) -> RequestEncoder:
         return RequestEncoder(self.server.wire, self.server.dialect, self.server.name, actor)
 
-    async def _read(self, response: httpx.Response, decoder: wire.Decoder, emit: Emit, chunks: list[bytes]) -> None:
+    async def _read(
+        self,
+        body: httpx.SyncByteStream | httpx.AsyncByteStream,
+        unpacked: Callable[[bytes], Iterable[bytes]],
+        decoder: wire.Decoder,
+        emit: Emit,
+        chunks: list[bytes],
+    ) -> None:
         """Feed the decoder to the body's end, which is not waited for long once the reply is complete."""
         redactor = BytesRedactor(self._secrets)
         veil = DeltaRedactor(self._secrets)
@@ -154,16 +162,25 @@ class HttpProvider:
             if deltas := veil.feed(decoder.feed(piece)):
                 emit(deltas)
 
-        unpacked = _unpacking(response.headers.get("content-encoding", "").strip().lower())
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        with trio.CancelScope() as patience:
-            async for packed in response.stream:
-                for piece in unpacked(packed):
-                    take(redactor.feed(piece))
-                    if decoder.full:
-                        return  # Its end may never come: the connection is closed as it stands.
-                if decoder.done:
-                    patience.deadline = min(patience.deadline, trio.current_time() + LAST_WORDS)
+        def take_packed(packed: bytes) -> bool:
+            for piece in unpacked(packed):
+                take(redactor.feed(piece))
+                if decoder.full:
+                    return False  # Its end may never come: the connection is closed as it stands.
+            return True
+
+        assert isinstance(body, httpx.AsyncByteStream)
+        pieces = aiter(body)
+        async for packed in pieces:
+            if not take_packed(packed):
+                return
+            if decoder.done:
+                break
+        if not (isinstance(body, ResponseBody) and body.has_ended):
+            with trio.move_on_after(LAST_WORDS):
+                async for packed in pieces:
+                    if not take_packed(packed):
+                        return
         take(redactor.close())
         if deltas := veil.close():
             emit(deltas)

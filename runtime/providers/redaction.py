@@ -21,7 +21,7 @@ class Redactor:
     """One stream's: what could be the beginning of a secret is held back until the next piece tells."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._secrets = _longest_first(tuple(secrets))
         self._held = ""
 
     def feed(self, text: str) -> str:
@@ -30,11 +30,12 @@ class Redactor:
             text = self._held + text
         kept = 0
         for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, MARK)
-            kept = max(kept, _begun(text, secret))
+            if secret[0] in text:
+                if secret in text:
+                    text = text.replace(secret, MARK)
+                kept = max(kept, _begun(text, secret))
         self._held = text[len(text) - kept :]
-        return text[: len(text) - kept]
+        return text[: len(text) - kept] if kept else text
 
     def close(self) -> str:
         """What was held back, now that nothing follows."""
@@ -46,7 +47,7 @@ class BytesRedactor:
     """A Redactor for raw bodies, where a secret is also found as JSON would write it."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = [form for secret in secrets if secret for form in written(secret)]
+        forms = _written_forms(tuple(secrets))
         self._redactor = Redactor(forms)
         self._idle = not forms
 
@@ -163,6 +164,16 @@ def _begun(text: str, secret: str) -> int:
             return len(tail) - at
         at = tail.find(secret[:1], at + 1)
     return 0
+
+
+@lru_cache(maxsize=64)
+def _longest_first(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted({secret for secret in secrets if secret}, key=len, reverse=True))
+
+
+@lru_cache(maxsize=16)
+def _written_forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(form for secret in secrets if secret for form in written(secret))
 
 
 @lru_cache(maxsize=64)

@@ -17,9 +17,11 @@ import trio
 from .transport_connection import Timeouts as Timeouts
 from .transport_connection import deadline_in
 from .transport_direct import DirectTransport as DirectTransport
+from .transport_direct import ResponseBody as ResponseBody
 from .transport_direct import Stats as Stats
 from .transport_direct import TlsSettings as TlsSettings
 from .transport_proxies import proxy_for
+from .transport_request import PieceStream
 
 DEFAULT_TIMEOUTS = Timeouts()
 
@@ -60,13 +62,15 @@ def open_stream(
     url: httpx.URL,
     *,
     headers: Headers | httpx.Headers = (),
-    content: bytes = b"",
+    content: bytes | Sequence[bytes] = b"",
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> AbstractAsyncContextManager[httpx.Response]:
     """One streamed request straight on a transport: `async with open_stream(...) as response`.
 
     Iterate `response.stream` for the body's raw bytes; a body read to its end leaves the connection for reuse,
-    leaving the block before closes it. `Content-Length` is added, and `Host` unless `headers` come from `with_host`.
+    leaving the block before closes it. `content` in pieces is put together only while it is sent, so that a request
+    that waits for its answer takes no memory of its own. `Content-Length` is added, and `Host` unless `headers` come
+    from `with_host`.
     No redirect, cookie, credential or content coding is looked after: send `accept-encoding: identity`, or read with
     `response.aiter_bytes()`.
 
@@ -74,16 +78,17 @@ def open_stream(
     """
     if not isinstance(headers, httpx.Headers):
         headers = with_host(url, headers)
+    body = PieceStream((content,) if isinstance(content, bytes) else content)
     # Given a stream, httpx adds no headers of its own, which would cost five times as much as the rest.
     request = httpx.Request(
         method,
         url,
         headers=headers,
-        stream=httpx.ByteStream(content),
+        stream=body,
         extensions={"timeout": timeouts.extension()},
     )
-    if content or method in _WITH_BODY:
-        request.headers["Content-Length"] = str(len(content))
+    if len(body) or method in _WITH_BODY:
+        request.headers["Content-Length"] = str(len(body))
     return _OpenStream(transport, request)
 
 

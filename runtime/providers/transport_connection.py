@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection to one origin: h11 over a network stream, with a time-out for each kind of wait."""
 
 import math
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 import h11
@@ -10,6 +10,7 @@ import trio
 
 from .transport_body import Body, SizedBody, body_of
 from .transport_network import NetworkStream
+from .transport_request import SOME_REQUEST, PieceStream, keeps_open, written_head
 
 Origin = tuple[str, str, int]  # scheme, host, port
 
@@ -87,6 +88,7 @@ class Connection:
         "_h11",
         "_heard",
         "_is_sound",
+        "_keeps",
         "_max_header_bytes",
         "_on_close",
         "_stream",
@@ -114,6 +116,7 @@ class Connection:
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._max_header_bytes)
         self._heard = False  # Something of the response has arrived.
         self._is_sound = True  # No send has failed.
+        self._keeps = True  # Neither side has said that it closes the connection afterwards.
         self._body: Body = SizedBody(0)
         self._arrived = b""  # Of the body, not yet taken.
 
@@ -128,9 +131,7 @@ class Connection:
             self._stream.close()
             self._on_close(self)
 
-    async def exchange(
-        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], waits: Timeouts
-    ) -> h11.Response:
+    async def exchange(self, request: httpx.Request, body: httpx.AsyncByteStream, waits: Timeouts) -> h11.Response:
         """Send the request and wait for the head of the response.
 
         Raises `HungUpOnReuse` where the request may be sent again elsewhere, else `httpx.TransportError`.
@@ -153,6 +154,7 @@ class Connection:
                 if lost is not None:
                     raise lost from error
                 raise
+            self._keeps = self._keeps and keeps_open(head)
             self._body = body_of(request.method, head.status_code, head.headers)
             if surplus := self._h11.trailing_data[0]:
                 self._arrived = self._body.feed(surplus)
@@ -162,14 +164,20 @@ class Connection:
             raise
 
     async def _send_request(
-        self, request: httpx.Request, body: bytes | AsyncIterable[bytes], seconds: float | None
+        self, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
     ) -> httpx.WriteError | None:
         """Send it all. A lost connection is returned: the server may have refused the request, and said why."""
         try:
+            if isinstance(body, PieceStream) and (written := written_head(request)) is not None:
+                self._keeps = written.keeps
+                self._h11.send(SOME_REQUEST)
+                await self._send(b"%bContent-Length: %d\r\n\r\n%b" % (written.data, len(body), body.whole()), seconds)
+                return None
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
+            self._keeps = keeps_open(head)
             start = self._h11.send(head)
-            if isinstance(body, bytes):
-                rest = [self._h11.send(h11.Data(data=body))] if body else []
+            if isinstance(body, PieceStream):
+                rest = [self._h11.send(h11.Data(data=body.whole()))] if len(body) else []
                 await self._send(b"".join((start, *rest, self._h11.send(h11.EndOfMessage()))), seconds)
             else:
                 await self._send(start, seconds)
@@ -253,9 +261,8 @@ class Connection:
 
     def is_ready_again(self) -> bool:
         """After a complete body: whether the connection can carry another exchange; else it is closed."""
-        # Our state is DONE when the request went out whole and neither side wants the connection closed.
         is_whole = self._is_sound and self._body.is_complete and not self._body.surplus
-        if is_whole and not self._closed and self._h11.our_state is h11.DONE:
+        if is_whole and not self._closed and self._keeps:
             return True
         self.close()
         return False

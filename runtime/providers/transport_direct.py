@@ -1,7 +1,7 @@
 """An httpx transport that connects straight to the server, with a pool whose cost does not grow."""
 
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 
 import attrs
 import h11
@@ -11,6 +11,7 @@ import trio
 from .transport_connection import MAX_HEADER_BYTES, Connection, HungUpOnReuse, Origin, Timeouts, deadline_in
 from .transport_idle import IdleConnections
 from .transport_network import Connect, NetworkStream, connect_tcp, start_tls
+from .transport_request import PieceStream
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -136,7 +137,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             try:
                 return idle, await idle.exchange(request, body, waits)
             except HungUpOnReuse as lost:
-                if not isinstance(body, bytes):
+                if not isinstance(body, PieceStream):
                     raise lost.cause from lost
                 self.stats.retried += 1
         new = await self._open_connection(origin, waits.connect)
@@ -221,6 +222,11 @@ class ResponseBody(httpx.AsyncByteStream):
         self._seconds = waits.first_piece
         self._release = release
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of the body has been read."""
+        return self._is_complete
+
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
@@ -273,11 +279,11 @@ def _origin(url: httpx.URL) -> Origin:
     return scheme, url.raw_host.decode("ascii"), url.port or _PORTS[scheme]
 
 
-def _body(request: httpx.Request) -> bytes | AsyncIterable[bytes]:
-    """The request's body: bytes if it is at hand, so that it can be sent again."""
+def _body(request: httpx.Request) -> httpx.AsyncByteStream:
+    """The request's body: a PieceStream if it is at hand, so that it can be sent again."""
     stream = request.stream
     if isinstance(stream, httpx.ByteStream):
-        return b"".join(stream)
+        return PieceStream(tuple(stream))
     if isinstance(stream, httpx.AsyncByteStream):
         return stream
     raise RuntimeError("an async transport cannot send a sync request body")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runtime.sandbox.box import Confined
 
     from .jobs import Jobs
+    from .results import ResultStore
 
 Effects: TypeAlias = Literal["none", "idempotent", "once"]
 PathUse: TypeAlias = Literal["read", "write", "list", "delete"]
@@ -115,7 +116,7 @@ class ToolContext:
     `may_fetch_private` whether they name it, so that it may be one of a private network. `reaper` starts processes that
     end with their call, `sandbox` commands in their walls, `jobs` those that go on after their call; all three are for
     async tools, in a run alone. `facts` is the memory that outlives the run, for sync tools: it blocks.
-    `opens` tells whether the actor may read the result kept under a handle.
+    `results` are those the run has kept in full; `opens` tells whether the actor may read the one under a handle.
     """
 
     workspace: Workspace
@@ -134,6 +135,7 @@ class ToolContext:
     sandbox: Confined | None = None
     jobs: Jobs | None = None
     facts: Facts | None = None
+    results: ResultStore | None = None
     opens: Callable[[str], bool] = _readable
 
 

@@ -19,7 +19,7 @@ from .search import search_text
 from .shell import SHELL_TOOLS
 from .symbols import OUTLINE_TOOLS
 from .web import WEB_TOOLS
-from .web_search import engine_of, search_web_tool
+from .web_search import search_web_of
 
 if TYPE_CHECKING:
     from runtime.config import SearchConfig
@@ -33,6 +33,6 @@ def built_in(search: SearchConfig | None = None) -> tuple[Tool, ...]:
     return (
         *(list_files, find_files, search_text, search_passages, read_file, write_file),
         *(*EDIT_TOOLS, *PATCH_TOOLS, *PLACE_TOOLS, *COMPARE_TOOLS, *OUTLINE_TOOLS),
-        *(*WEB_TOOLS, search_web_tool(engine_of(search)), *ASK_TOOLS, *NOTE_TOOLS),
+        *(*WEB_TOOLS, search_web_of(search), *ASK_TOOLS, *NOTE_TOOLS),
         *(*SHELL_TOOLS, *JOB_TOOLS, *MEMORY_TOOLS),
     )

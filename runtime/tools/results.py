@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import attrs
@@ -15,7 +14,7 @@ from runtime.context.excerpt import shorten as shorten
 from runtime.errors import JournalError
 from runtime.limits.estimate import byte_length
 
-from ._tool import Output, Tool, ToolContext, ToolError, tool
+from ._tool import Output, ToolContext, ToolError, tool
 
 if TYPE_CHECKING:
     from runtime.journal.interface import Contents
@@ -125,11 +124,6 @@ class ResultStore:
             return None
         return data.decode(errors="replace")
 
-    @cached_property
-    def reader(self) -> Tool:
-        """The tool that reads from this store, one for all agents."""
-        return read_result_tool(self)
-
     @property
     def handles(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*self._names, *self._texts]))
@@ -155,30 +149,26 @@ async def _found(store: ResultStore, handles: Sequence[str], words: str) -> Outp
     return Output("\n".join(lines) or f"nothing that was kept holds {words!r}")
 
 
-def read_result_tool(store: ResultStore) -> Tool:
-    """The tool `read_result` over one run's store."""
+@tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
+async def read_result(ctx: ToolContext, handle: str, start: int = 0, chars: int = PAGE_CHARS, find: str = "") -> Output:
+    """Read a piece of an earlier tool result that was too long to show in full, or find words in it.
 
-    @tool(effects="none", private=True, max_result_chars=PAGE_CHARS + 1000)
-    async def read_result(
-        ctx: ToolContext, handle: str, start: int = 0, chars: int = PAGE_CHARS, find: str = ""
-    ) -> Output:
-        """Read a piece of an earlier tool result that was too long to show in full, or find words in it.
-
-        Args:
-            handle: The handle named where the result was cut; `*` with `find` looks through all that was kept.
-            start: The first character to show, counted from 0.
-            chars: How many characters to show at most.
-            find: Show only lines that hold these words, upper or lower case, each with its handle and place.
-        """
-        if find.strip():
-            names = store.handles[::-1] if handle == "*" else (handle,)
-            return await _found(store, tuple(filter(ctx.opens, names)), find.strip())
-        text = await store.fetch(handle) if ctx.opens(handle) else None
-        if text is None:
-            known = ", ".join([each for each in store.handles if ctx.opens(each)][-20:]) or "none"
-            raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
-        piece = page(text, start, min(chars, PAGE_CHARS))
-        more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"
-        return Output(f"{piece.text}\n[characters {piece.start} to {piece.end} of {piece.whole}{more}]")
-
-    return read_result
+    Args:
+        handle: The handle named where the result was cut; `*` with `find` looks through all that was kept.
+        start: The first character to show, counted from 0.
+        chars: How many characters to show at most.
+        find: Show only lines that hold these words, upper or lower case, each with its handle and place.
+    """
+    store = ctx.results
+    if store is None:
+        raise ToolError("no results are kept here. Call the tool again instead.")
+    if find.strip():
+        names = store.handles[::-1] if handle == "*" else (handle,)
+        return await _found(store, tuple(filter(ctx.opens, names)), find.strip())
+    text = await store.fetch(handle) if ctx.opens(handle) else None
+    if text is None:
+        known = ", ".join([each for each in store.handles if ctx.opens(each)][-20:]) or "none"
+        raise ToolError(f"no kept result has the handle {handle!r}; kept: {known}. Call the tool again instead.")
+    piece = page(text, start, min(chars, PAGE_CHARS))
+    more = f"; go on with start={piece.end}" if piece.end < piece.whole else "; this is the end"
+    return Output(f"{piece.text}\n[characters {piece.start} to {piece.end} of {piece.whole}{more}]")

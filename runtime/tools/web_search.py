@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import attrs
@@ -123,9 +124,10 @@ def search_web_tool(engine: SearchEngine) -> Tool:
     return search_web
 
 
-def engine_of(config: SearchConfig | None) -> SearchEngine:
-    """The engine that the settings name."""
-    return NoEngine() if config is None else SearxNG(config)
+@lru_cache(maxsize=8)
+def search_web_of(config: SearchConfig | None) -> Tool:
+    """The tool search_web over the engine that the settings name."""
+    return search_web_tool(NoEngine() if config is None else SearxNG(config))
 
 
 def _below(excerpt: str) -> str:

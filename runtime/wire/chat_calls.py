@@ -53,6 +53,12 @@ class Calls:
             self._calls.clear()
         function = entry.get("function")
         named: dict[str, Any] = function if is_object(function) else {}
+        if len(entry) == 2 and len(named) == 1:
+            index, text = entry.get("index"), named.get("arguments")
+            begun = self._by_index.get(index) if type(index) is int else None
+            if begun is not None and type(text) is str and text:
+                begun.pieces.append(text)  # what most entries are
+                return [(begun.number, text)]
         name = as_id(named.get("name")) or ""
         call = self._call(entry.get("index"), as_id(entry.get("id")), name)
         for key, value in entry.items():

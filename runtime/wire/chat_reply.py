@@ -103,11 +103,13 @@ class ChatAssembly(Assembly):
             return
         delta = choice.get("delta")
         if is_object(delta):
-            content = delta.get("content")
-            if len(delta) == 1 and type(content) is str and self._text is not None:
+            # The two shapes most chunks have, then all others.
+            if len(delta) == 1 and self._text is not None and type(content := delta.get("content")) is str:
                 if content:
                     self._text.append(content)
                     self._show("text", content, 0, out)
+            elif len(delta) == 1 and (entries := delta.get("tool_calls")):
+                self._entries(entries, out)
             else:
                 self._delta(delta, out)
         elif is_object(message := choice.get("message")) and not self._runs and not self._calls:
@@ -164,15 +166,19 @@ class ChatAssembly(Assembly):
             self._piece("text", refusal, out)  # the only words the user gets
         entries = delta.get("tool_calls")
         if is_list(entries) and entries:
-            for entry in entries:
-                if is_object(entry):
-                    for index, text in self._calls.add(entry):
-                        self._show("arguments", text, index, out)
+            self._entries(entries, out)
         elif is_object(legacy := delta.get("function_call")) and not self._calls.modern:
             for index, text in self._calls.add_legacy(legacy):
                 self._show("arguments", text, index, out)
         if is_object(extra := delta.get("extra_content")):
             self._extra = merged(self._extra, extra)
+
+    def _entries(self, entries: Any, out: list[Delta]) -> None:
+        if is_list(entries):
+            for entry in entries:
+                if is_object(entry):
+                    for index, text in self._calls.add(entry):
+                        self._show("arguments", text, index, out)
 
     def _reason(self, delta: dict[str, Any], out: list[Delta]) -> None:
         """The readable reasoning of a delta, counted once whichever of its three places it stands in."""

@@ -83,6 +83,10 @@ class RequestEncoder:
 
     def encode(self, request: ModelRequest) -> bytes:
         """The body of the request, JSON in UTF-8."""
+        return b"".join(self.pieces(request))
+
+    def pieces(self, request: ModelRequest) -> list[bytes]:
+        """The same in pieces, which are shared with the requests before and after it."""
         if request.model != self._model:
             self._forget(0)  # behind a router, what may go back depends on the model
         if (
@@ -106,7 +110,7 @@ class RequestEncoder:
         )
         if made_of != self._tail_of:
             self._tail, self._tail_of = self._writer.tail(request), made_of
-        return b"".join((self._head, *pieces, self._tail))
+        return [self._head, *pieces, self._tail]
 
     def _catch_up(self, messages: tuple[Message, ...]) -> None:
         """Encode what is new: everything behind the first message that is not the one encoded before."""

@@ -149,6 +149,31 @@ def test_a_detached_run_prints_its_id_and_can_be_cancelled(
 
 
 @pytest.mark.usefixtures("lead")
+def test_a_resumed_run_goes_on_by_itself(elenco: Run, script: Callable[[str], str], record: Record) -> None:
+    """`resume --detach` prints the id once the run works again, which can then be followed and cancelled."""
+    model = script("lead: [{stall: 60, text: late}]")
+    run = elenco("run", "--detach", "lead", "t", "--model", model).stdout.strip()
+    assert 1 == elenco("resume", run, "--detach").returncode, "it is live"
+    assert 0 == elenco("cancel", run).returncode
+    assert 0 == elenco("tail", run, "--follow").returncode
+    went_on = elenco("resume", run, "--detach", "--max-steps", "+5")
+    assert (0, f"{run}\n", True) == (went_on.returncode, went_on.stdout, "goes on by itself" in went_on.stderr)
+    assert "running" in elenco("runs").stdout
+    assert 0 == elenco("cancel", run).returncode
+    assert 0 == elenco("tail", run, "--follow").returncode
+    types = [event["type"] for event in record(run)]
+    assert (2, 1) == (types.count("run.finished"), types.count("run.resumed"))
+    script("lead: [done]")
+    assert 0 == elenco("resume", run, "--detach", "--quiet").returncode
+    assert 0 == elenco("tail", run, "--follow").returncode
+    assert "done" in elenco("show", run).stdout
+    for words, code, said in (((run,), 2, "is completed"), ((run, "--json"), 2, "--json has nobody to read it")):
+        refused = elenco("resume", *words, "--detach")
+        assert (code, "") == (refused.returncode, refused.stdout)
+        assert said in refused.stderr
+
+
+@pytest.mark.usefixtures("lead")
 def test_what_keeps_a_detached_run_from_beginning_is_told(elenco: Run) -> None:
     """A slip is told at once, with its exit code and no id."""
     done = elenco("run", "--detach", "lead", "t", "--model", "scripted/none.yaml")

@@ -202,6 +202,29 @@ def test_where_nothing_can_be_written_runs_can_still_be_read(shell: Shell) -> No
         assert (1, "", True) == (code, out, refusal in err), err
 
 
+def test_a_run_refused_for_want_of_space_leaves_nothing(shell: Shell) -> None:
+    """On a full disk a new run is refused in words, wherever its beginning failed, and no trace of it is listed."""
+    assert 0 == shell.task()[0]
+    (run,) = run_ids(shell.state)
+    kept = shell.base / "kept"
+    shell.state.path.rename(kept)
+    shell.state.path.mkdir()
+    lister = shell.base / "lister.py"
+    lister.write_text(f"from runtime.cli import main\nmain(['runs', '--state', {str(shell.state.path)!r}])\n")
+    for free in (0, 12, 60):
+        script = (
+            f'mount -t tmpfs -o size=4m none "{shell.state.path}" && cp -a "{kept}/." "{shell.state.path}" || exit 99; '
+            f'(cd "{shell.state.path}"; dd if=/dev/zero of=fill bs=1k 2>/dev/null; truncate -s -{free}k fill); '
+            f'"$@"; code=$?; ls -A "{shell.state.runs}"; {sys.executable} "{lister}"; exit $code'
+        )
+        code, out, err = shell.task(before=("unshare", "-m", "sh", "-c", script, "sh"))
+        if code == 99 or "unshare" in err:
+            pytest.skip("nothing here can be mounted")
+        assert (1, True) == (code, "no space is left" in err), (free, err)
+        assert [run, "RUN", run] == [line.split()[0] for line in out.splitlines()], (free, out)
+        assert "warning" not in err
+
+
 def test_where_not_a_byte_can_be_written_a_run_is_refused_in_words_and_one_can_be_deleted(shell: Shell) -> None:
     """With no byte to write, a new run is refused by a line that names its journal, and an old one makes room."""
     assert 0 == shell.task()[0]

@@ -42,6 +42,7 @@ def test_what_is_attached_can_be_told_apart_from_what_it_says(task: str, texts: 
 
 
 @given(st.lists(st.integers(0, 100), max_size=8), st.integers(0, 200))
+@example([8, 89, 89], 185)
 def test_the_room_is_shared_fairly(sizes: list[int], room: int) -> None:
     """Nobody gets more than it needs or the room has, small ones come whole, and no room is left while one needs it."""
     found = shares(sizes, room)
@@ -53,7 +54,8 @@ def test_the_room_is_shared_fairly(sizes: list[int], room: int) -> None:
         cut = [got for got, size in zip(found, sizes, strict=True) if got < size]
         assert room == sum(found)
         assert max(cut) - min(cut) <= 1
-        assert all(size <= max(cut) for got, size in zip(found, sizes, strict=True) if got == size)
+        # Where the room does not divide evenly, one of two that need the same may have a byte more.
+        assert all(size <= min(cut) + 1 for got, size in zip(found, sizes, strict=True) if got == size)
 
 
 @given(STRETCHES)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from runtime.events import HookFinished, Warned
-from runtime.hooks.actor import MOST_SENT_BACK
+from runtime.events import HookFinished, HookStarted, ToolFinished, Warned
+from runtime.hooks.actor import INTERRUPTED, MOST_SENT_BACK
 from runtime.hooks.matchers import read_matcher
 from runtime.hooks.moments import MOMENTS
 from runtime.hooks.settings import Function, Hook
@@ -187,3 +187,60 @@ async def test_the_last_hooks_have_what_is_left_of_the_time(stage: Stage) -> Non
         report = await stage.run()
     assert "completed" == report.status
     assert [("run_finish", "error")] == stage.outcomes
+
+
+STARTS = ("run_start", "actor_start")
+ONCE = (*STARTS, "run_finish")
+
+
+async def test_hooks_that_act_run_once_wherever_the_process_dies(stage: Stage) -> None:
+    """Whatever the last record is, a hook that had begun by then is not run by the next process, and the run ends."""
+    script = """
+        a:
+          - calls: [{name: act, arguments: {thing: x}}]
+          - text: done
+    """
+    stage.script(script)
+    ran: list[str] = []
+    stage.hooks = [function(moment, lambda event: ran.append(event["event"])) for moment in ONCE]
+    await stage.run()
+    assert list(ONCE) == ran
+    whole = stage.journal.records
+    for until in range(2, len(whole)):
+        stage.script(script)
+        stage.journal = type(stage.journal)(whole[:until])
+        begun = [event.event for event in stage.of(HookStarted)]
+        known = [event.event for event in stage.of(HookFinished)]
+        ran.clear()
+        report = await stage.resume()
+        assert ("completed", "done") == (report.status, report.text)
+        assert [moment for moment in ONCE if moment not in begun] == ran, until
+        told = [event for event in stage.of(HookFinished) if event.outcome == "error"]
+        assert [moment for moment in begun if moment not in known] == [event.event for event in told]
+        assert all(INTERRUPTED == event.message for event in told)
+
+
+async def test_a_start_that_may_have_failed_counts_as_its_settings_say(stage: Stage) -> None:
+    """With on_error deny a start nobody knows of ends the agent as failed; going on once more asks the hook again."""
+    stage.script(PLAIN)
+    ran: list[str] = []
+    stage.hooks = [function("actor_start", lambda event: ran.append("hook"), on_error="deny")]
+    await stage.run()
+    report = await stage.resume(lambda event: isinstance(event, HookStarted))
+    assert ("failed", True) == (report.status, INTERRUPTED in report.detail)
+    assert ["hook"] == ran
+    stage.script(PLAIN)
+    assert "completed" == (await stage.resume()).status
+    assert ["hook", "hook"] == ran
+
+
+async def test_an_agent_that_has_begun_is_not_begun_by_a_resume(stage: Stage) -> None:
+    """Start hooks that came later, by a settings file or a loaded skill, do not run for an agent that had a reply."""
+    script = "a: [{calls: [{name: act, arguments: {thing: x}}]}, {text: done}]"
+    stage.script(script)
+    await stage.run()
+    ran: list[str] = []
+    stage.hooks = [function(moment, lambda event: ran.append(event["event"])) for moment in ONCE]
+    stage.script(script)
+    assert "completed" == (await stage.resume(lambda event: isinstance(event, ToolFinished))).status
+    assert ["run_finish"] == ran

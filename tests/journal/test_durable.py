@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from runtime.errors import JournalError
 from runtime.events import ApprovalDecided, Record, ToolFinished, Unknown, Warned
@@ -68,6 +69,47 @@ async def test_waiters_share_commits(folder: RunFolder) -> None:
         assert journal.last_seq == 1000
         assert journal.commits < 50
     assert len(records(folder)) == 1000
+
+
+async def test_a_slow_commit_stops_nobody_else(folder: RunFolder) -> None:
+    """An actor alone waits in place for a moment only; while its commit takes long, the others go on."""
+    async with open_journal(folder) as journal, trio.open_nursery() as nursery:
+
+        async def append() -> None:
+            journal.append(Warned(text="x"))
+            await journal.barrier()
+
+        for _ in range(3):
+            await append()
+        other = sqlite3.connect(folder.journal, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            nursery.start_soon(append)
+            await trio.testing.wait_all_tasks_blocked()
+            assert journal.durable_seq == 3
+        other.close()
+        with trio.fail_after(5):
+            await append()
+        assert journal.durable_seq == journal.last_seq == 6
+
+
+async def test_an_actor_alone_lets_others_run_at_each_barrier(folder: RunFolder) -> None:
+    """Commits that are waited for in place are checkpoints too."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with open_journal(folder) as journal, trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        for number in range(20):
+            journal.append(Warned(text="x"))
+            await journal.barrier()
+            assert turns > number
+        nursery.cancel_scope.cancel()
 
 
 async def test_what_nobody_awaits_is_committed_soon(folder: RunFolder) -> None:

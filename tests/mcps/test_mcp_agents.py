@@ -26,6 +26,7 @@ from runtime.events import (
     McpSwitched,
     PermissionDecided,
     PrefixChanged,
+    QuestionAnswered,
     QuestionAsked,
     ToolFinished,
     ToolStarted,
@@ -438,3 +439,72 @@ async def test_servers_nobody_here_wrote_are_listed_and_called(
     async with bench(Entry("x", command=str(program), mode=mode)) as it:
         result = await it.call(name, **arguments)
         assert said in result.content
+
+
+async def interrupted_at_a_form(play: Play, until: Any, *answers: str) -> None:
+    """Suspend a run in which a server waits for its form; give the answers, then go on."""
+    with trio.fail_after(30):
+        async with play.opened() as live:
+            for number, answer in enumerate(answers, 1):
+                await until(lambda id=f"q{number}": [id] == [each.id for each in live.questions.pending])
+                if number < len(answers):
+                    await live.questions.answer(f"q{number}", answer, "you")
+            live.run.suspend()
+    play.journal = play.journal.crash(0)
+    state = replay(play.journal.records)
+    waiting = f"q{len(answers)}"
+    assert [waiting] == [each.id for each in state.pending_questions]
+    (call,) = state.actors["lead"].open_calls
+    assert waiting == call.question, "whoever watches sees what the call waits for"
+    play.journal.append(QuestionAnswered(id=waiting, answer=answers[-1], by="ada"))
+    state = replay(play.journal.records)
+    play.headless = True
+    with trio.fail_after(30):
+        async with play.opened(Resumption(state, Limits.from_json(state.limits))) as live:
+            report = await live.report()
+            assert () == live.questions.pending
+    assert report is not None
+    assert "completed" == report.status
+    assert {} == replay(play.journal.records).pending
+
+
+FORM = json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+ASKING = """
+    lead:
+      - calls: [{{name: way_ask_human, arguments: {{schema: {form}}}}}]
+      - text: done
+    """
+
+
+async def test_a_form_answered_after_a_crash_reaches_the_call_that_is_made_again(
+    tmp_path: Path, wayward: Way, until: Any
+) -> None:
+    """A call made again gets what was answered, misfits included, when its server asks the same again."""
+    server = wayward("repeatable", trust=True, timeout=20)
+    play = Play(tmp_path, {"way": server}, ASKING.format(form=FORM), headless=False)
+    await interrupted_at_a_form(play, until, "many", "7")
+    assert {"action": "accept", "content": {"n": 7}} == json.loads(play.results[0])
+    assert ["q1", "q2"] == [each.id for each in play.of(QuestionAsked)]
+
+
+async def test_a_form_with_another_question_is_not_answered_with_the_old_answer(
+    tmp_path: Path, wayward: Way, until: Any
+) -> None:
+    """What a server asks differently the second time is a new question; with nobody there it is cancelled."""
+    server = wayward("repeatable", "moody", trust=True, timeout=20)
+    play = Play(tmp_path, {"way": server}, ASKING.format(form=FORM), headless=False)
+    await interrupted_at_a_form(play, until, "7")
+    assert {"action": "cancel"} == json.loads(play.results[0])
+
+
+async def test_of_a_call_that_may_have_taken_effect_the_model_reads_what_it_had_asked(
+    tmp_path: Path, wayward: Way, until: Any
+) -> None:
+    """A call that is not made again is told as unknown, with the question and the answer that may be lost."""
+    play = Play(tmp_path, {"way": wayward(timeout=20)}, ASKING.format(form=FORM), headless=False)
+    await interrupted_at_a_form(play, until, "7")
+    (told,) = play.of(ToolFinished)
+    assert "unknown" == told.kind
+    assert "it may have taken effect" in told.result
+    assert "while it ran it asked 'The MCP server way asks: Which word?" in told.result
+    assert "the answer '7' may not have reached it" in told.result

@@ -232,6 +232,7 @@ def test_a_server_that_quits_is_told_with_its_last_words(home: Path, run: Run) -
     found = run("mcp", "test", "way")
     assert 1 == found.returncode
     assert "it ended with exit code 3; its last words:\nno settings found" in found.stderr
+    assert "tried again" not in found.stderr, "nobody tries again for a command that looks once"
 
 
 def test_a_run_has_the_servers_that_are_trusted_and_enabled(home: Path, run: Run) -> None:

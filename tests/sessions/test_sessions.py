@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import attrs
 import pytest
 
 from runtime.conversation import checked
-from runtime.events import ActorStarted, RunForked, RunImported, RunStarted, ToolFinished, ToolStarted
-from runtime.journal import RunFolder, RunReader, index, load
+from runtime.events import (
+    ActorStarted,
+    QuestionAsked,
+    RunForked,
+    RunImported,
+    RunStarted,
+    RunWaiting,
+    ToolFinished,
+    ToolStarted,
+)
+from runtime.journal import RunFolder, RunReader, create_run, index, load
 from runtime.journal.index import RunRow
-from runtime.journal.read import RunInfo
+from runtime.journal.read import NEVER_BEGAN, RunInfo
 from runtime.journal.retention import outlived
+from runtime.journal.visit import visit
 from runtime.messages import ToolResults, UserMessage
 
 TALK = """\
@@ -250,6 +262,9 @@ def test_old_runs_go_but_not_the_live_the_waiting_and_the_newest() -> None:
     assert ["c"] == names(keep=5)
     assert ["c", "f", "b", "a"] == names(keep=0)
     assert [] == names(older_than=80, keep=6)
+    hour = 1 / 24
+    found[:] = [attrs.evolve(seen(name, age, "damaged"), problem=NEVER_BEGAN) for name, age in (("g", hour), ("h", 0))]
+    assert ["g"] == names() == names(keep=5), "what never began goes at once, but not what begins just now"
 
 
 def test_pruning_lists_first_and_removes_when_told(desk: Any) -> None:
@@ -269,6 +284,35 @@ def test_pruning_lists_first_and_removes_when_told(desk: Any) -> None:
     assert not left.exists()
     assert "no runs older than 30 days" in desk.elenco("runs", "--prune").err
     assert 2 == desk.elenco("runs", "--prune", "--keep", "-1").code
+
+
+def test_a_damaged_record_is_told_by_the_list_and_found_by_a_check(desk: Any) -> None:
+    """The list tells of a journal that is gone; --check reads all, names every damage and exits 1."""
+    sound, torn, gone = (desk.run(TALK, "--yes") for _ in range(3))
+    said = desk.elenco("runs", "--check")
+    assert (0, True) == (said.code, "read all of 3 runs: none damaged" in said.err), said.err
+    gone.journal.unlink()
+    content = torn.journal.read_bytes()
+    torn.journal.write_bytes(content[:4096] + b"\x5a" * (len(content) - 4096))
+    never = create_run(desk.state, random.Random())
+    os.utime(never.path, (0, 0))
+    said = desk.elenco("runs")
+    assert (0, 1, 1) == (said.code, said.out.count("damaged: journal.db cannot be read"), said.out.count("never began"))
+    assert said.err.endswith("runs --check · runs --prune · show RUN · tail RUN --follow\n"), said.err
+    said = desk.elenco("runs", "--check", "--json")
+    told = {line["id"]: (line["state"], bool(line["problem"])) for line in said.lines}
+    assert 1 == said.code
+    assert told == {sound.id: ("completed", False)} | {run.id: ("damaged", True) for run in (torn, gone, never)}
+    said = desk.elenco("runs", "--check")
+    assert (1, True) == (said.code, f"{torn.id}: journal.db is damaged: " in said.err), said.err
+    assert "read all of 4 runs: 2 damaged" in said.err
+    assert 2 == desk.elenco("runs", "--check", "--prune").code
+    for run in (torn, gone):
+        for command in ("show", "resume", "tail"):
+            said = desk.elenco(command, run.id)
+            assert (1, 1, False) == (said.code, said.err.count("\n"), "Traceback" in said.err), (command, said)
+    assert 0 == desk.elenco("runs", "--prune", "--yes").code
+    assert not never.path.exists()
 
 
 # --- answers ----------------------------------------------------------------------------------------------------
@@ -294,6 +338,19 @@ writer:
     assert (0, "painted\n") == ((said := desk.elenco("resume", run.id, "--quiet")).code, said.out)
     (told,) = [event for event in records(run) if isinstance(event, ToolFinished)]
     assert "blue" in told.result
+
+
+def test_who_answers_a_question_of_another_party_is_told_what_becomes_of_it(desk: Any) -> None:
+    """An answer to what an MCP server asked within a call that broke off is kept, and the line says when it counts."""
+    run = desk.run("writer:\n  - calls: [{name: write_file, arguments: {path: a.txt, content: hi}}]\n")
+    with visit(run) as visitor:
+        visitor.append(QuestionAsked(actor="writer", id="q1", call_id="a0t0c0.1", text="The MCP server way asks: ?"))
+        visitor.append(RunWaiting(on=("q1",)))
+    assert "waiting: a1, q1" in desk.elenco("runs").out
+    said = desk.elenco("answer", run.id, "q1", "7")
+    assert (0, True) == (said.code, "the answer counts if that call is made again" in said.err), said.err
+    assert f"elenco resume {run.id} --confirm-unknown" in said.err
+    assert "waiting: a1 " in desk.elenco("runs").out
 
 
 # --- talking -----------------------------------------------------------------------------------------------------

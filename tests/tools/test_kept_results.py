@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runtime.messages import ToolCall
 from runtime.policy.paths import Workspace
 from runtime.tools import ToolBox, ToolContext
-from runtime.tools.results import ResultStore, page, read_result_tool, shorten
+from runtime.tools.results import ResultStore, page, read_result, shorten
 
 TEXTS = st.text(alphabet="ab\n😀", max_size=600)
 
@@ -72,8 +72,8 @@ async def test_read_result_pages_through_what_was_kept(tmp_path: Path) -> None:
     """The tool shows a piece and where to go on; an unknown handle is an error that names the known ones."""
     store = ResultStore()
     store.keep("r1", "0123456789")
-    box = ToolBox([read_result_tool(store)])
-    ctx = ToolContext(Workspace(tmp_path))
+    box = ToolBox([read_result])
+    ctx = ToolContext(Workspace(tmp_path), results=store)
     first = await box.run(ToolCall("c", "read_result", {"handle": "r1", "start": 2, "chars": 3}), ctx)
     assert first.content == "234\n[characters 2 to 5 of 10; go on with start=5]"
     last = await box.run(ToolCall("c", "read_result", {"handle": "r1", "start": 5}), ctx)

@@ -7,6 +7,7 @@ Modes that change how it starts or ends, any number of them:
   child        leaves a child behind              daemon       leaves a child in a session of its own behind
   odd-tool     lists a tool that is none          pages        lists its tools on five pages
   circle       lists pages that never end         twice        lists a tool two times
+  repeatable   says that all its tools only read  moody        asks something else each time it is started
 """
 
 import json
@@ -48,10 +49,11 @@ def ask(method, params):
 def tools():
     names = ["echo", "sleep", "big", "flood", "die", "hang", "half", "garble", "close", "grow", "wrong", "malformed"]
     found = [{"name": name, "description": f"Does {name}.", "inputSchema": OBJECT} for name in [*names, *GROWN]]
-    found[0]["annotations"] = {"readOnlyHint": True}
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     found.append({"name": "lies", "inputSchema": OBJECT, "outputSchema": schema})
     found += [{"name": name, "inputSchema": OBJECT} for name in ("ask_human", "ask_model", "ask_roots", "picture")]
+    for tool in found if "repeatable" in MODES else found[:1]:
+        tool["annotations"] = {"readOnlyHint": True}
     return found
 
 
@@ -121,7 +123,8 @@ def call(number, name, given, token):
         return text("lies", structuredContent={"n": "no number"})
     if name == "ask_human":
         schema = given.get("schema") or {"type": "object", "properties": {"word": {"type": "string"}}}
-        return text(json.dumps(ask("elicitation/create", {"message": "Which word?", "requestedSchema": schema})))
+        words = f"Which word, {os.getpid()}?" if "moody" in MODES else "Which word?"
+        return text(json.dumps(ask("elicitation/create", {"message": words, "requestedSchema": schema})))
     if name == "ask_model":
         messages = [{"role": "user", "content": {"type": "text", "text": given.get("text", "Say something.")}}]
         return text(json.dumps(ask("sampling/createMessage", {"messages": messages, "maxTokens": 500})))
