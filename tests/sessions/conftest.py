@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,6 +63,18 @@ class Desk:
         return self.state.run(runs(self.state)[0].row.id)
 
 
+@contextmanager
+def _read_from(descriptor: int) -> Generator[None]:
+    """Let descriptor 0 be another one: a chat waits there for its lines."""
+    before = os.dup(0)
+    os.dup2(descriptor, 0)
+    try:
+        yield
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     workspace = tmp_path / "workspace"
@@ -76,9 +89,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     state = open_state(str(tmp_path / "state"))
 
     def elenco(*words: str, input: str = "") -> Said:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(input.encode())))
+        typed = tmp_path / "typed"
+        typed.write_text(input)
         capsys.readouterr()
-        code = main([*words, "--state", str(state.path)])
+        with open(typed) as file, monkeypatch.context() as patch, _read_from(file.fileno()):
+            patch.setattr("sys.stdin", file)
+            code = main([*words, "--state", str(state.path)])
         captured = capsys.readouterr()
         return Said(code, captured.out, captured.err)
 
