@@ -61,7 +61,7 @@ PURE = [
     "runtime/journal/overview.py",
     "runtime/journal/budgets.py",
     *(f"runtime/watch/{name}.py" for name in ("commands", "lines", "recorded", "joining")),
-    *(f"runtime/chat/{name}.py" for name in ("blocks", "commands", "figures", "view")),
+    *(f"runtime/chat/{name}.py" for name in ("blocks", "commands", "discreet", "figures", "view")),
     "runtime/cli/choices.py",
     *(f"runtime/dash/{name}.py" for name in ("spending", "portrait", "compare", "headers")),
     *(f"runtime/hooks/{name}.py" for name in ("moments", "answers", "matchers", "settings", "environment")),

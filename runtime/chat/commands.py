@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from runtime.errors import did_you_mean
+from runtime.errors import UsageError, did_you_mean
+from runtime.limits.limits import LIMIT_NAMES
+from runtime.watch.commands import Cancel, ChangeLimits, Command, Compact, Say, SetModel, SwitchServer
 
 Origin: TypeAlias = Literal["chat", "plugin", "server"]
 
@@ -34,10 +36,8 @@ OWN: tuple[Slash, ...] = (
     Slash("agents", "", "the agents that can be found; those at work"),
     Slash("models", "[PROVIDER/MODEL]", "the models; or go on with another one, also within a turn"),
     Slash("status", "", "where the turn stands: actors, tokens, cost, limits"),
-    Slash("thinking", "", "show or hide what the model thinks", lines=False),
-    Slash(
-        "debug", "[on|off]", "the bodies of the last request and response, keys taken out; on: keep them", lines=False
-    ),
+    Slash("thinking", "", "show or hide what the model thinks"),
+    Slash("debug", "[on|off]", "the bodies of the last request and response, keys taken out; on: keep them"),
     Slash("mcps", "[on|off NAME]", "the MCP servers; switch one on or off"),
     Slash("tools", "", "the tools the agent really gets, under which rules"),
     Slash("budget", "[LIMIT N|+N]", "what is used of which limit; or change one, such as max_steps +20"),
@@ -48,9 +48,9 @@ OWN: tuple[Slash, ...] = (
     Slash("fork", "[TURNS]", "branch off here, or some turns back; the original stays"),
     Slash("rename", "NAME", "name this conversation"),
     Slash("export", "[FILE]", "write the conversation as Markdown"),
-    Slash("copy", "", "copy the last answer to the clipboard", lines=False),
-    Slash("cancel", "", "cancel the turn (also Ctrl-C)", lines=False),
-    Slash("say", "TEXT", "tell the agent something within the turn", lines=False),
+    Slash("copy", "", "copy the last answer to the clipboard"),
+    Slash("cancel", "", "cancel the turn (also Ctrl-C)"),
+    Slash("say", "TEXT", "tell the agent something within the turn"),
     Slash("theme", "[NAME]", "other colours", lines=False),
     Slash("exit", "", "leave; the command that goes on is printed"),
 )
@@ -106,12 +106,12 @@ def read(line: str, more: Iterable[Slash] = (), *, lines: bool = False) -> Given
     return Wrong(f"unknown command '/{word}'{_near(word, known)}  (/help; // begins a prompt with a slash)")
 
 
-def completions(line: str, more: Iterable[Slash] = ()) -> list[Slash]:
+def completions(line: str, more: Iterable[Slash] = (), *, lines: bool = False) -> list[Slash]:
     """The commands a line may become while its first word is typed, those that begin so before those that hold it."""
     if not line.startswith("/") or line.startswith("//") or any(mark in line for mark in " \n"):
         return []
     word = line[1:]
-    known = list({slash.name: slash for slash in (*more, *OWN)}.values())
+    known = list({slash.name: slash for slash in (*more, *OWN) if slash.lines or not lines}.values())
     begin = [slash for slash in known if slash.name.startswith(word)]
     inside = [slash for slash in known if word and word in slash.name[1:] and slash not in begin]
     return sorted(begin, key=lambda slash: slash.origin != "chat") + inside
@@ -164,6 +164,48 @@ def elenco_words(given: Given, *, workspace: str, agent: str, run: str | None) -
             return ("show", str(run))
         case _:
             return None
+
+
+def steering(given: Given, by: str) -> Command | None:
+    """What the command asks of a turn under way, None where it asks nothing of it.
+
+    Raises UsageError, ValueError for a quote that is not closed.
+    """
+    match given.slash.name:
+        case _ if given.slash.origin != "chat":
+            return None
+        case "cancel":
+            return Cancel(by=by)
+        case "say" if not given.rest:
+            raise UsageError("write /say TEXT")
+        case "say":
+            return Say(text=given.rest, by=by)
+        case "compact":
+            return Compact(by=by)
+        case "models" if given.rest:
+            return SetModel(model=given.rest, by=by)
+        case "budget" if given.rest:
+            return _limit(given.words, by)
+        case "mcps" if given.rest:
+            return _server(given.words, by)
+        case _:
+            return None
+
+
+def _limit(words: Sequence[str], by: str) -> Command:
+    match words:
+        case [name, value] if (limit := name.replace("-", "_")) in LIMIT_NAMES:
+            return ChangeLimits(limits={limit: value}, by=by)
+        case _:
+            raise UsageError(f"write /budget LIMIT N, LIMIT one of {', '.join(LIMIT_NAMES)}")
+
+
+def _server(words: Sequence[str], by: str) -> SwitchServer:
+    match words:
+        case ["on" | "off" as word, name]:
+            return SwitchServer(server=name, on=word == "on", by=by)
+        case _:
+            raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
 
 
 def _names_prompt(word: str) -> bool:

@@ -23,8 +23,8 @@ import trio
 from runtime.app import LiveRun, Plan, Resumption, open_run, plan
 from runtime.cli.command_chat import carry_name
 from runtime.cli.earlier import Earlier, look_up
+from runtime.cli.keyboard import Keyboard
 from runtime.cli.live import Outcome, note_end, row_of
-from runtime.cli.prompts import Keyboard
 from runtime.cli.server_prompts import filled_in, is_prompt, prompts_of
 from runtime.cli.watcher import Watcher
 from runtime.continuation import Continuation
@@ -93,7 +93,10 @@ class Host:
         keyboard = Keyboard()
         async with send:
             while not self.gone and (line := await _line(keyboard)) is not None:
-                message = cast("JsonObject", json.loads(line))
+                try:
+                    message = cast("JsonObject", json.loads(line))
+                except ValueError:  # half a line: the screen was killed while it wrote
+                    break
                 if message["op"] == "leave":
                     detach = detach or bool(message.get("detach"))
                     break

@@ -380,3 +380,12 @@ class View:
                     self.log.add(Called(part.id, part.name, part.arguments))
                 case _:
                     pass
+
+
+def last_thought(history: Iterable[Message]) -> str:
+    """What the model thought before its last reply, nothing where it did not."""
+    thought = ""
+    for message in history:
+        if isinstance(message, AssistantMessage):
+            thought = "\n".join(part.text for part in message.parts if isinstance(part, Reasoning))
+    return thought

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 import time
 from typing import TYPE_CHECKING
 
 import attrs
 
-from runtime.chat.commands import Given, Slash, elenco_words, help_lines
+from runtime.chat.bodies import KEPT, NOT_KEPT, newest_of
+from runtime.chat.commands import Given, elenco_words, help_lines, steering
 from runtime.chat.export import export
 from runtime.chat.figures import bars
 from runtime.chat.past import chain, conversations, session_line
+from runtime.chat.view import last_thought
 from runtime.errors import ElencoError, UsageError
-from runtime.plugins import plugins
+from runtime.watch.commands import SwitchServer
 
 from .earlier import look_up
 from .faults import show
 from .parser import parse
-from .visible import one_line
+from .visible import one_line, visible
+from .watcher import thought_lines
+from .within import BY
 
 if TYPE_CHECKING:
     from .command_chat import Chat
 
+KEYS = """\
+A line is for the agent; what is typed while a turn is under way waits for its end, but for what acts on the turn:
+/cancel  /say TEXT  /budget LIMIT N  /models PROVIDER/MODEL  /mcps on|off NAME  /compact  /status  /thinking
+Ctrl-C cancels the turn   Ctrl-D leaves"""
 COMPACT = "/compact"
 """The line that makes the conversation smaller and is answered with what came of it."""
 
 
 class Commands:
-    """The commands of one conversation; `more` are those that plugins bring, `over`: the human wants to leave."""
+    """The commands of one conversation, between its turns; `over`: the human wants to leave."""
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
         self.over = False
         self.undone = 0
-        self.more = [Slash(name, "[WORDS]", each.summary, origin="plugin") for name, each in plugins().commands.items()]
 
     def run(self, given: Given, code: int) -> int:
         """Do what was typed; the exit code of the chat so far, or of a prompt that a server has filled in."""
@@ -64,7 +72,15 @@ class Commands:
             return
         match given.slash.name:
             case "help":
-                print("\n".join(help_lines(self.more, lines=True)))
+                print("\n".join([*help_lines(chat.typing.more, lines=True), "", KEYS]))
+            case "thinking":
+                self._thinking()
+            case "debug":
+                self._debug(rest)
+            case "copy":
+                self._copy()
+            case "cancel" | "say":
+                raise UsageError(f"no turn is under way: /{given.slash.name} is for one that is")
             case "export":
                 assert chat.run is not None
                 file = export(chat.state, chat.run, chat.options.workspace, rest)
@@ -72,7 +88,7 @@ class Commands:
             case "models":
                 self._choose_model(rest)
             case "budget":
-                self._budget()
+                self._budget(rest)
             case "mcps":
                 self._switch(given)
             case "sessions":
@@ -102,14 +118,15 @@ class Commands:
 
     def _choose_model(self, name: str) -> None:
         chat = self.chat
-        options = attrs.evolve(chat.options, model=attrs.evolve(chat.options.model, model=name))
         from runtime.outline import outline
 
-        outline(options)
-        chat.options, chat.chosen = options, True
+        outline(attrs.evolve(chat.options, model=attrs.evolve(chat.options.model, model=name)))
+        chat.choose(name)
         print(f"the next turn is for {name}; what a provider has cached of the conversation is lost", file=sys.stderr)
 
-    def _budget(self) -> None:
+    def _budget(self, rest: str) -> None:
+        if rest:
+            raise UsageError("no turn is under way: a limit is changed within one")
         earlier = self.chat.earlier
         if earlier is None or not earlier.state.root:
             raise UsageError("nothing has been spent yet")
@@ -117,16 +134,45 @@ class Commands:
         for bar in bars(state, state.root, dict(state.limits), time.time()):
             print(bar)
 
-    def _switch(self, given: Given) -> None:
-        chat = self.chat
-        match given.words:
-            case ["on" | "off" as word, name]:
-                from runtime.chat.session import switched
+    def _thinking(self) -> None:
+        typing, earlier = self.chat.typing, self.chat.earlier
+        typing.thinking = not typing.thinking
+        print(f"what the model thinks is {'shown' if typing.thinking else 'hidden'} from now on", file=sys.stderr)
+        root = earlier.state.actors.get(earlier.state.root) if earlier is not None else None
+        if typing.thinking and root is not None:
+            print("\n".join(thought_lines(last_thought(root.history))) or "nothing was thought in the last turn")
 
-                chat.options = switched(chat.options, name, on=word == "on")
-                print(f"{name} is {word} from the next turn on", file=sys.stderr)
+    def _debug(self, rest: str) -> None:
+        chat = self.chat
+        match rest:
+            case "on" | "off":
+                chat.debug = rest == "on"
+                print(KEPT if chat.debug else NOT_KEPT, file=sys.stderr)
+            case "":
+                run = chat.run
+                turns = chain(chat.state, run) if run is not None else []
+                print(visible(newest_of(chat.state, turns, on=chat.debug)))
             case _:
-                raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
+                raise UsageError("write /debug, /debug on or /debug off")
+
+    def _copy(self) -> None:
+        earlier = self.chat.earlier
+        answer = earlier.answer if earlier is not None else ""
+        if not answer:
+            raise UsageError("there is no answer yet")
+        if not sys.stdout.isatty():
+            raise UsageError("there is no terminal here whose clipboard could take it")
+        sys.stdout.write(f"\x1b]52;c;{base64.b64encode(answer.encode('utf-8', 'replace')).decode()}\a")
+        sys.stdout.flush()
+        print(f"the last answer was given to the terminal's clipboard, {len(answer)} characters", file=sys.stderr)
+
+    def _switch(self, given: Given) -> None:
+        from runtime.chat.session import switched
+
+        chat, command = self.chat, steering(given, BY)
+        assert isinstance(command, SwitchServer)
+        chat.options = switched(chat.options, command.server, on=command.on)
+        print(f"{command.server} is {'on' if command.on else 'off'} from the next turn on", file=sys.stderr)
 
     def _sessions(self, wanted: str) -> None:
         chat = self.chat

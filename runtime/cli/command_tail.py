@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from runtime.errors import ElencoError
 from runtime.journal.folder import RunFolder, open_state
@@ -11,6 +12,11 @@ from runtime.journal.lock import is_owned
 
 from .version import VERSION
 from .which import find, refuse_unbegun
+
+if TYPE_CHECKING:
+    from runtime.journal.read import RunReader
+
+    from .printer import Printer
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,7 +30,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.otel:
         return _export(folder)
     printer = Printer(folder.id, as_json=arguments.json)
-    first = max(arguments.from_seq, 1)
+    with RunReader(folder) as reader:
+        first = _first(reader, printer, arguments.from_seq)
+        printer.know(reader.records(), first)
     if arguments.follow and is_owned(folder.lock):
         import trio
 
@@ -34,6 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
         for record in reader.records(first):
             printer.show(record)
     return 0
+
+
+def _first(reader: RunReader, printer: Printer, wanted: int) -> int:
+    """The event to begin with. Below zero counts those that are shown from the end, as it stands now."""
+    if wanted >= 0:
+        return max(wanted, 1)
+    shown = printer.shown(reader.records())
+    return shown[wanted] if len(shown) >= -wanted else 1
 
 
 def _export(folder: RunFolder) -> int:

@@ -26,7 +26,14 @@ def tail(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--follow", "-f", action="store_true", help="go on until the run ends")
     parser.add_argument("--json", action="store_true", help="the events as JSON lines")
-    parser.add_argument("--from", dest="from_seq", metavar="SEQ", type=int, default=0)
+    parser.add_argument(
+        "--from",
+        dest="from_seq",
+        metavar="SEQ",
+        type=int,
+        default=0,
+        help="begin at this event; -N: with the last N shown",
+    )
     otel_flag(parser, "print nothing: send spans and metrics of the run to a collector")
 
 

@@ -42,6 +42,7 @@ from .streams import silence_stdout, stdout_is_absent
 from .version import VERSION
 from .visible import visible
 from .watcher import Watcher
+from .within import Typing, hear
 
 EXIT = {"completed": 0, "failed": 1, "stopped": 3, "cancelled": 130}
 WAITING = 4
@@ -54,7 +55,7 @@ class Shown:
     """What of a run is shown where; `announced`: which model answers was said already.
 
     `began` is told of a detached run, once it is on record and can be steered. `asks`: questions are put here as well.
-    `otel` is where telemetry goes.
+    `otel` is where telemetry goes. `typing`: somebody types in lines, also while the run works.
     """
 
     json: bool = False
@@ -64,6 +65,7 @@ class Shown:
     began: Began | None = None
     asks: bool = True
     otel: Target | None = None
+    typing: Typing | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace, *, announced: bool = False) -> Shown:
@@ -96,9 +98,11 @@ def start(ready: Plan, state_flag: str | None, shown: Shown, earlier: Earlier | 
     return begin(ready, state, shown, earlier)[0]
 
 
-def begin(ready: Plan, state: State, shown: Shown, earlier: Earlier | None = None) -> tuple[int, RunFolder]:
-    """The same in a state folder that is open: the exit code, and the new run. Raises ElencoError."""
-    folder = create_run(state, random.Random())
+def begin(
+    ready: Plan, state: State, shown: Shown, earlier: Earlier | None = None, folder: RunFolder | None = None
+) -> tuple[int, RunFolder]:
+    """The same in an open state folder, `folder` being a new run's: the exit code and the run. Raises ElencoError."""
+    folder = folder or create_run(state, random.Random())
     with index.beginning(state, folder):
         continues = earlier.continuation(folder) if earlier is not None else None
     return trio.run(stay, ready, state, folder, shown, None, continues), folder
@@ -114,7 +118,7 @@ async def stay(
 ) -> int:
     """Own a run, new or resumed, until it has ended or waits for nobody; the exit code says which."""
     asks = shown.asks and not ready.options.headless and (not shown.json or sys.stderr.isatty())
-    screen = screen_for_stderr(tree=not shown.silent and shown.began is None)
+    screen = screen_for_stderr(tree=not shown.silent and shown.began is None and shown.typing is None)
     outcome = Outcome(time.time(), _watcher(asks, shown, screen))
     if resumption is not None:
         outcome.watcher.state = await trio.to_thread.run_sync(lambda: load(folder, histories=False))
@@ -168,7 +172,9 @@ async def _viewed(
                     await viewers.start(telemetry, live, shown.otel, screen, first)
                 if watcher.detail != "none":
                     await viewers.start(progress, live, watcher, screen)
-                if watcher.asks:
+                if shown.typing is not None:
+                    nursery.start_soon(hear, live, watcher, screen, shown.typing)
+                elif watcher.asks:
                     nursery.start_soon(answer_questions, live, watcher, screen)
                 if shown.began is not None:
                     shown.began(folder.path)
@@ -189,9 +195,10 @@ async def _announced(
 
 
 def _watcher(asks: bool, shown: Shown, screen: Screen) -> Watcher:
+    thinking = shown.typing is not None and shown.typing.thinking
     if shown.silent:
-        return Watcher("questions" if asks else "none", asks)
-    return Watcher("alarms" if screen.redraws else "changes", asks)
+        return Watcher("questions" if asks or thinking else "none", asks, thinking)
+    return Watcher("alarms" if screen.redraws else "changes", asks, thinking)
 
 
 def _head(ready: Plan, folder: RunFolder, shown: Shown, resumption: Resumption | None) -> list[str]:

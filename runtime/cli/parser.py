@@ -96,7 +96,11 @@ COMMANDS: dict[str, Spec] = {
         "Show a run: answer, actors, what each did and spent.",
         "elenco show k7f2 --format md\nelenco show k7f2 --context",
     ),
-    "tail": (flags_record.tail, "Print a run's events, live ones too.", "elenco tail k7f2 --follow --json"),
+    "tail": (
+        flags_record.tail,
+        "Print a run's events, live ones too.",
+        "elenco tail k7f2 --follow --json\nelenco tail k7f2 --from -3",
+    ),
     "approve": (
         flags_steering.approve,
         "Allow a call that waits for you.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 import trio
 
@@ -26,6 +27,26 @@ class Printer:
         self._json = as_json
         self._state = RunState(histories=False)
         self._speaker = ""
+
+    def shown(self, records: Iterable[Record]) -> list[int]:
+        """The numbers of those that `show` would write something of."""
+        if self._json:
+            return [record.seq for record in records]
+        state, found = RunState(histories=False), list[int]()
+        for record in records:
+            state = fold(state, record)
+            if changed_lines(state, record):
+                found.append(record.seq)
+        return found
+
+    def know(self, records: Iterable[Record], until: int) -> None:
+        """Take in the records before `until`, of which nothing is written: later lines tell of what they began."""
+        if self._json:
+            return
+        for record in records:
+            if record.seq >= until:
+                return
+            self._state = fold(self._state, record)
 
     def show(self, record: Record) -> None:
         """Write one record; blocks as long as its reader does not read."""

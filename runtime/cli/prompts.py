@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
 import attrs
-import trio
 
 from runtime.app import LiveRun
 from runtime.errors import UsageError
@@ -14,6 +11,7 @@ from runtime.messages import JsonObject
 
 from .card import editable, edited, keys, question_keys
 from .choices import Allow, Refuse, choice_of
+from .keyboard import Keyboard
 from .screen import Screen
 from .visible import one_line
 from .watcher import Watcher
@@ -29,39 +27,27 @@ async def answer_questions(live: LiveRun, watcher: Watcher, screen: Screen) -> N
             if not await reader.batch():
                 return
     keyboard = Keyboard()
-    while True:
-        line = await keyboard.line()
-        if line is None:
-            live.run.settings = attrs.evolve(live.run.settings, headless=True)
-            live.run.check_waiting()
-            return
-        screen.answered()
-        match watcher.state.asked:
-            case ApprovalRequested() as request:
-                await _decide(live, screen, keyboard, request, line.strip())
-            case QuestionAsked() as question:
-                await _answer(live, screen, question, line.strip())
-            case None:
-                pass
+    while (line := await keyboard.line()) is not None:
+        await decide(live, watcher, screen, keyboard, line)
+    nobody_left(live)
 
 
-class Keyboard:
-    """Lines of a terminal. No thread waits for them, so none is left behind when nobody wants them any more."""
+def nobody_left(live: LiveRun) -> None:
+    """What needs a human waits in the journal from now on."""
+    live.run.settings = attrs.evolve(live.run.settings, headless=True)
+    live.run.check_waiting()
 
-    def __init__(self, descriptor: int = 0) -> None:
-        self._descriptor = descriptor
-        self._buffer = b""
 
-    async def line(self) -> str | None:
-        """The next line without its end, None at the end of the input. A cancelled call loses nothing."""
-        while b"\n" not in self._buffer:
-            await trio.lowlevel.wait_readable(self._descriptor)
-            data = os.read(self._descriptor, 65_536)
-            if not data:
-                return None
-            self._buffer += data
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line.decode(errors="replace")
+async def decide(live: LiveRun, watcher: Watcher, screen: Screen, keyboard: Keyboard, line: str) -> None:
+    """Take a line as the answer to the oldest question, if there is one."""
+    screen.answered()
+    match watcher.state.asked:
+        case ApprovalRequested() as request:
+            await _decide(live, screen, keyboard, request, line.strip())
+        case QuestionAsked() as question:
+            await _answer(live, screen, question, line.strip())
+        case None:
+            pass
 
 
 async def _answer(live: LiveRun, screen: Screen, question: QuestionAsked, text: str) -> None:

@@ -26,6 +26,7 @@ from runtime.journal.state import ActorState, RunState
 from .card import card, question_card
 from .tally import Tally
 from .tree import alarming_lines, changed_lines, doing, short
+from .visible import visible
 
 KEPT_SAID = 4000
 """Characters of what is said that are kept to be shown."""
@@ -36,13 +37,14 @@ Detail: TypeAlias = Literal["none", "questions", "alarms", "changes"]
 class Watcher:
     """`detail` says what becomes a line: nothing, what is asked, what a person must not miss, or every change.
 
-    With `asks`, somebody sits at this terminal and answers: questions are shown in full.
-    `take` is called by the journal and must not block; `failure` is the newest model call that was given up,
-    `said` the last of what the root says in its turn.
+    With `asks`, somebody sits at this terminal and answers: questions are shown in full. With `thinking`, so is what
+    the root's model has thought. `take` is called by the journal and must not block; `failure` is the newest model
+    call that was given up, `said` the last of what the root says in its turn.
     """
 
     detail: Detail
     asks: bool = False
+    thinking: bool = False
     state: RunState = attrs.Factory(lambda: RunState(histories=False))
     lines: list[str] = attrs.Factory(list[str])
     told: dict[str, Tally] = attrs.Factory(dict[str, Tally])
@@ -70,7 +72,13 @@ class Watcher:
                 case _:
                     pass
             self.state = fold(self.state, record)
-            self.lines += self._lines(record)
+            self.lines += self._thought(record) + self._lines(record)
+
+    def _thought(self, record: Record) -> list[str]:
+        event = record.event
+        if self.thinking and isinstance(event, ModelFinished) and event.actor == self.state.root:
+            return thought_lines(event.reasoning)
+        return []
 
     def _lines(self, record: Record) -> list[str]:
         if self.asks and isinstance(record.event, ApprovalRequested):
@@ -128,3 +136,8 @@ class Watcher:
         call = actor.calls.get(event.call_id) if actor is not None else None
         tally = self.told.setdefault(event.actor, Tally())
         tally.count(event.name, call.arguments if call is not None else None, event.is_error)
+
+
+def thought_lines(thought: str) -> list[str]:
+    """What a model thought, as lines that are not its answer."""
+    return [f"· {line}" for line in visible(thought).strip().split("\n")] if thought.strip() else []

@@ -10,8 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -174,6 +176,64 @@ def drive(place: Place) -> Drive:
         return app
 
     return run
+
+
+Lines: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def lines(place: Place) -> Lines:
+    """A chat in lines from a pipe, to its end."""
+
+    def run(typed: str, *flags: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, "chat", "--plain", *flags],
+            input=typed,
+            env={**os.environ, **variables},
+            cwd=place.workspace,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    return run
+
+
+Serve: TypeAlias = Callable[[str], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """A model server on the loopback that says one text again and again; its base URL."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def begin(text: str) -> str:
+        said = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
+        body = b"data: %s\n\ndata: [DONE]\n\n" % json.dumps(said).encode()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/v1"
+
+    yield begin
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
 @attrs.define(eq=False)

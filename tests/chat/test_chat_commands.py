@@ -17,7 +17,10 @@ from runtime.chat.commands import (
     elenco_words,
     help_lines,
     read,
+    steering,
 )
+from runtime.errors import UsageError
+from runtime.watch.commands import Cancel, ChangeLimits, Compact, Say, SetModel, SwitchServer
 
 PLUGIN = Slash("greet", "[WORDS]", "says hello", origin="plugin")
 
@@ -30,13 +33,61 @@ def test_every_command_is_read_completed_and_told_of(slash: Slash) -> None:
     assert any(line.startswith(slash.shown) for line in help_lines())
 
 
-def test_the_issue_names_these_commands() -> None:
-    """All commands that were asked for are there."""
-    wanted = (
-        "help skills agents models status thinking debug mcps tools budget compact undo sessions new fork rename "
-        "export copy cancel theme exit"
-    )
-    assert set(wanted.split()) <= {slash.name for slash in OWN}
+ASKED_FOR = (
+    "help", "skills", "agents", "models", "status", "thinking", "debug", "mcps", "tools", "budget", "compact", "undo",
+    "sessions", "new", "fork", "rename", "export", "copy", "cancel", "theme", "exit",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", [False, True], ids=["screen", "lines"])
+def test_both_modes_know_every_command_that_was_asked_for(*, lines: bool) -> None:
+    """Each command is one in both modes, but for /theme, of which lines say in one that they have no colours."""
+    unknown = [name for name in ASKED_FOR if not isinstance(read(f"/{name}", lines=lines), Given)]
+    assert (["theme"] if lines else []) == unknown
+    wrong = read("/theme nord", lines=True)
+    assert isinstance(wrong, Wrong)
+    assert "/theme needs the screen: elenco chat without --plain" == wrong.why
+
+
+@pytest.mark.parametrize("lines", [False, True], ids=["screen", "lines"])
+def test_the_help_lists_what_the_mode_has_and_nothing_else(*, lines: bool) -> None:
+    """Each line of the help begins with a command that can be typed, and none is left out."""
+    listed = [line.split()[0] for line in help_lines([PLUGIN], lines=lines)]
+    can = [
+        f"/{each.name}" for each in (*OWN, PLUGIN) if isinstance(read(f"/{each.name}", [PLUGIN], lines=lines), Given)
+    ]
+    assert can == listed
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("/cancel", Cancel(by="you")),
+        ("/say don't stop", Say(text="don't stop", by="you")),
+        ("/compact", Compact(by="you")),
+        ("/models lab/x", SetModel(model="lab/x", by="you")),
+        ("/models", None),
+        ("/budget", None),
+        ("/budget max-steps +20", ChangeLimits(limits={"max_steps": "+20"}, by="you")),
+        ("/mcps off notes", SwitchServer(server="notes", on=False, by="you")),
+        ("/greet you", None),
+        ("/help", None),
+    ],
+)
+def test_what_acts_on_a_turn_is_a_command_to_its_run(line: str, command: object) -> None:
+    """A command that steers is what any client of the run would send; the others send nothing."""
+    found = read(line, [PLUGIN])
+    assert isinstance(found, Given)
+    assert command == steering(found, "you")
+
+
+@pytest.mark.parametrize("line", ["/say", "/budget max_steps", "/budget steps 3", "/mcps of notes"])
+def test_what_would_steer_and_is_incomplete_says_how_it_is_written(line: str) -> None:
+    """A steering command without what it needs tells what it needs."""
+    found = read(line)
+    assert isinstance(found, Given)
+    with pytest.raises(UsageError, match="write /"):
+        steering(found, "you")
 
 
 @pytest.mark.parametrize(
@@ -67,13 +118,6 @@ def test_commands_of_plugins_and_prompts_of_servers_are_commands() -> None:
     found = read("/notes:daily day=monday")
     assert isinstance(found, Given)
     assert ("server", "day=monday") == (found.slash.origin, found.rest)
-
-
-def test_the_line_mode_says_which_commands_need_the_screen() -> None:
-    """A command that needs the screen is refused in the line mode with the reason."""
-    found = read("/theme nord", lines=True)
-    assert isinstance(found, Wrong)
-    assert "needs the screen" in found.why
 
 
 def test_a_beginning_is_completed_as_far_as_it_is_sure() -> None:

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from runtime.chat.screen.prompt import Prompt
 from runtime.journal import index
 from runtime.watch import Cancel
 
 if TYPE_CHECKING:
-    from .conftest import Drive, Place, Screen
+    from .conftest import Drive, Place, Screen, Serve
 
 ELENCO = str(Path(sys.executable).with_name("elenco"))
 EDITS = """
@@ -216,6 +218,35 @@ def test_the_pages_beside_and_the_lists_are_there(place: Place, drive: Drive) ->
         await screen.until("/models [PROVIDER/MODEL]", "Ctrl-C cancels the turn")
 
     drive(steps, "--model", place.script('coordinator: [{text: "Hello."}]'))
+
+
+def test_the_bodies_of_a_turn_are_read_without_keys(
+    place: Place, drive: Drive, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/debug on keeps them from the next turn on; no key that is known or looks like one is shown or kept by value."""
+    known, pasted = "kN0wn-and-secret-1234", "sk-ant-api03-" + "Ab1" * 12
+    monkeypatch.setenv("LAB_API_KEY", known)
+
+    async def steps(screen: Screen) -> None:
+        await screen.say("/debug on")
+        await screen.until("from the next turn on, keys taken out")
+        await screen.say(f"my key is {pasted} or {known}")
+        await screen.ready(1)
+        await screen.say("/debug")
+        shown = await screen.until(
+            '"content": "my key is [an Anthropic key] or [redacted]"', "--- response 200\ndata: "
+        )
+        assert "your key is [redacted]" in shown
+        assert (False, False) == (known in shown, pasted in shown)
+        await screen.pilot.press("escape")
+        await screen.say("/debug off")
+        await screen.until("no more bodies are kept")
+
+    drive(steps, "--model", "lab/fake-1", "--base-url", serve(f"your key is {known}"))
+    (file,) = (place.runs()[0].path / "bodies").iterdir()
+    assert known not in file.read_text()
+    (typed,) = (place.state.path / "chat").iterdir()
+    assert "my key is [an Anthropic key] or [redacted]" in typed.read_text()
 
 
 SERVER = '''

@@ -300,6 +300,22 @@ def test_other_processes_watch_speak_to_and_cancel_a_live_run(
     ]
 
 
+def test_tail_begins_at_an_event_or_with_the_last_ones(elenco: Run, script: Script) -> None:
+    """--from N begins at that event; below zero counts from the end: events as JSON, what is shown of them as text."""
+    model = script("coordinator: [{text: I look., calls: [{name: list_files}]}, {text: done}]")
+    elenco("run", "Find x", "--quiet", "--model", model)
+    run = json.loads(elenco("runs", "--json").stdout)["id"]
+    every = elenco("tail", run, "--json").stdout.splitlines()
+    shown = elenco("tail", run).stdout.splitlines()
+    assert (4, "✓ coordinator  completed") == (len(shown), shown[-1][:24])
+    for count in (1, 3, 1000):
+        assert every[-count:] == elenco("tail", run, "--json", "--from", f"-{count}").stdout.splitlines()
+        assert shown[-count:] == elenco("tail", run, f"--from=-{count}", "--follow").stdout.splitlines()
+    assert every[4:] == elenco("tail", run, "--json", "--from", "5").stdout.splitlines()
+    assert shown[1:] == elenco("tail", run, "--from", "5").stdout.splitlines()
+    assert "--from SEQ    begin at this event; -N: with the last N shown" in elenco("tail", "--help").stdout
+
+
 def test_live_run_is_held_and_goes_on(elenco: Run, start: Start, script: Script, until: Until) -> None:
     """hold stops it before its next step, continue lets it end as ever."""
     model = script("coordinator:\n  - {stall: 6, calls: [{name: list_files}]}\n  - text: ok\n")

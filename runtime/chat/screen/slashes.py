@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from runtime.chat.bodies import newest
-from runtime.chat.commands import Given, elenco_words, help_lines
+from runtime.chat.bodies import KEPT, NOT_KEPT, newest_of
+from runtime.chat.commands import Given, elenco_words, help_lines, steering
 from runtime.chat.export import export
 from runtime.chat.figures import budget_lines
 from runtime.chat.past import conversations, session_line
@@ -19,8 +18,8 @@ from runtime.chat.session import BY, Session
 from runtime.cli.tree import rows
 from runtime.cli.visible import one_line
 from runtime.errors import ElencoError, UsageError
-from runtime.limits.limits import LIMIT_NAMES, count_text
-from runtime.watch.commands import ChangeLimits, Say
+from runtime.limits.limits import count_text
+from runtime.watch.commands import ChangeLimits, SwitchServer
 
 from .pages import Choice, Reading
 
@@ -137,21 +136,10 @@ class Slashes:
         match given.rest:
             case "on" | "off":
                 session.debug = given.rest == "on"
-                self._app.tell(
-                    "the bodies of requests and responses are kept with each run from the next turn on, keys taken out"
-                    if session.debug
-                    else "no more bodies are kept from the next turn on"
-                )
+                self._app.tell(KEPT if session.debug else NOT_KEPT)
             case "":
-                run = next((run for run in reversed(session.turns) if newest(session.state.run(run))), None)
-                if run is None:
-                    how = (
-                        "they are from the next turn on"
-                        if session.debug
-                        else "/debug on keeps them from the next turn on"
-                    )
-                    raise UsageError(f"no bodies are on record: {how}")
-                self._app.push_screen(Reading(f"/debug {run}", newest(session.state.run(run))))
+                text = await asyncio.to_thread(newest_of, session.state, session.turns, on=session.debug)
+                self._app.push_screen(Reading("/debug", text))
             case _:
                 raise UsageError("write /debug, /debug on or /debug off")
 
@@ -170,39 +158,30 @@ class Slashes:
             self._session.set_model(name)
 
     async def _budget(self, given: Given) -> None:
-        view, words = self._session.view, given.words
-        match words:
-            case []:
-                self._app.tell("\n".join(budget_lines(view, time.time())))
-            case [name, value] if name.replace("-", "_") in LIMIT_NAMES:
-                limit = name.replace("-", "_")
-                amount: Any = value if value.startswith("+") else json.loads(value)
-                self._session.ask(
-                    ChangeLimits(limits={limit: amount}, by=BY),
-                    lambda answer: self._app.tell(f"{limit} is {answer['limits'].get(limit)} now"),
-                )
-            case _:
-                raise UsageError(f"write /budget LIMIT N, LIMIT one of {', '.join(LIMIT_NAMES)}")
+        command = steering(given, BY)
+        if not isinstance(command, ChangeLimits):
+            self._app.tell("\n".join(budget_lines(self._session.view, time.time())))
+            return
+        (limit,) = command.limits
+        self._session.ask(command, lambda answer: self._app.tell(f"{limit} is {answer['limits'].get(limit)} now"))
 
     async def _compact(self, given: Given) -> None:
         del given
         self._session.compact()
 
     async def _mcps(self, given: Given) -> None:
-        match given.words:
-            case ["on" | "off" as word, name]:
-                self._session.switch_server(name, on=word == "on")
-            case _:
-                raise UsageError("write /mcps, /mcps on NAME or /mcps off NAME")
+        command = steering(given, BY)
+        assert isinstance(command, SwitchServer)
+        self._session.switch_server(command.server, on=command.on)
 
     async def _cancel(self, given: Given) -> None:
         del given
         self._app.action_cancel_turn()
 
     async def _say(self, given: Given) -> None:
-        if not given.rest:
-            raise UsageError("write /say TEXT")
-        self._session.ask(Say(text=given.rest, by=BY))
+        command = steering(given, BY)
+        assert command is not None
+        self._session.ask(command)
 
     # --- about the conversation ---------------------------------------------------------------------------------------
 
