@@ -24,7 +24,6 @@ import attrs
 import trio
 
 from runtime.errors import ElencoError, UsageError
-from runtime.events import Record
 from runtime.journal.folder import RunFolder
 from runtime.journal.nursery import serving
 from runtime.journal.rows import encode_json
@@ -32,7 +31,7 @@ from runtime.messages import JsonObject
 
 from .commands import Commands, command_from_json
 from .exchange import LineBuffer
-from .lines import line
+from .pace import Pace
 from .runtime_folder import runtime_folder, sweep
 from .stream import LogStream
 
@@ -42,10 +41,8 @@ HELLO = 5.0
 """Seconds a client has for its first request."""
 GRACE = 0.5
 """Seconds that watchers have, when the run has ended, to take what is left; and who is turned away, to ask."""
-BREATH = 0.03
-"""Seconds between two batches for one watcher: text flows for the eye at that, and each batch costs the run."""
-MOST_BATCHES = 600
-"""Batches a second for all watchers together: a crowd of them is told less often, and costs the run no more."""
+BUFFER = 1 << 15
+"""Bytes that wait in the system for a client that does not read; after that it costs nothing."""
 _MISTAKES = 20
 
 
@@ -74,11 +71,13 @@ async def serve(
         _write_private(folder.control, json.dumps({"socket": str(control.socket), "token": control.token}))
         async with serving() as nursery:
             nursery.start_soon(server.listen, listener, nursery)
+            nursery.start_soon(server.pace.run)
             try:
                 yield control
             finally:
                 server.listening.cancel()
                 stream.close()
+                server.cut_off()
                 with trio.move_on_after(GRACE, shield=True):
                     await server.watchers_gone()
                 listener.socket.close()
@@ -114,8 +113,9 @@ class _Server:
         self.run_id = run_id
         self.listening = trio.CancelScope()
         self._token = token.encode()
-        self.pace = _Pace(stream, run_id)
-        self.watchers = 0
+        self.pace = Pace(stream, run_id)
+        self.catching_up = trio.Lock()
+        self.watchers: set[_Client] = set()
         self._connections = 0
         self._gone = trio.Event()
 
@@ -127,15 +127,20 @@ class _Server:
         while self.watchers:
             await self._gone.wait()
 
+    def cut_off(self) -> None:
+        """Do not wait for watchers that have taken nothing for as long as they might now be given."""
+        for watcher in self.watchers:
+            if watcher.stalled():
+                watcher.watching.cancel()
+
     def may(self, token: object) -> bool:
         return isinstance(token, str) and compare_digest(token.encode("utf-8", "replace"), self._token)
 
-    def watching(self, change: int) -> None:
-        self.watchers += change
-        if change > 0:
-            self._gone = trio.Event()
-        elif not self.watchers:
+    def left(self, watcher: _Client) -> None:
+        self.watchers.discard(watcher)
+        if not self.watchers:
             self._gone.set()
+            self._gone = trio.Event()
 
     async def _accept(self, connection: trio.SocketStream) -> None:
         self._connections += 1
@@ -150,47 +155,13 @@ class _Server:
     async def _admit(self, connection: trio.SocketStream) -> None:
         if _peer(connection) not in (os.getuid(), None):
             return
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
         client = _Client(self, connection)
         if self._connections <= MOST_CONNECTIONS:
             await client.serve()
             return
         with trio.move_on_after(2 * GRACE):
             await client.turn_away(f"{MOST_CONNECTIONS} clients are connected already")
-
-
-class _Pace:
-    """When watchers are told something: all at the same moments, and up to the same place, so that what is sent to
-    each is made once.
-    """
-
-    def __init__(self, stream: LogStream, run_id: str) -> None:
-        self._stream = stream
-        self._run_id = run_id
-        self._moment = -math.inf
-        self._end = 0
-        self._made: dict[tuple[int, int], bytes] = {}
-
-    async def tick(self, watchers: int) -> None:
-        """Until the next such moment, which is at once where nothing was told for that long; cancelled, nothing is."""
-        pause = max(BREATH, watchers / MOST_BATCHES)
-        if trio.current_time() < self._moment + pause:
-            await trio.sleep_until(self._moment + pause)
-        if trio.current_time() >= self._moment + pause:
-            self._moment, self._end = trio.current_time(), self._stream.mark()
-            self._made.clear()
-
-    def end(self) -> int:
-        """The place in the stream's ring up to which watchers are told at this moment."""
-        return self._end
-
-    def lines(self, records: list[Record], place: tuple[int, int] | None) -> bytes:
-        """The records as they are sent; what stands between two places of the ring is made once for everybody."""
-        found = self._made.get(place) if place is not None else None
-        if found is None:
-            found = b"".join(line(record, self._run_id) for record in records)
-            if place is not None:
-                self._made[place] = found
-        return found
 
 
 class _Client:
@@ -201,6 +172,9 @@ class _Client:
         self._connection = connection
         self._buffer = LineBuffer()
         self._sending = trio.Lock()
+        self._rest = b""
+        self._took = trio.current_time()
+        self.watching = trio.CancelScope()
         self._known = False
         self._watches = False
         self._mistakes = 0
@@ -265,16 +239,24 @@ class _Client:
         return True
 
     async def _watch(self, from_seq: int | None) -> None:
-        self._server.watching(1)
+        stream, pace = self._server.stream, self._server.pace
+        self._server.watchers.add(self)
         try:
-            async with self._server.stream.subscribe(from_seq) as reader:
-                pace = self._server.pace
-                while await reader.ready():
-                    await pace.tick(self._server.watchers)
-                    start = reader.position
-                    records = await reader.batch(pace.end)
-                    place = (start, reader.position) if reader.from_ring else None
-                    await self._send_bytes(pace.lines(records, place))
+            with self.watching:
+                async with stream.subscribe(from_seq) as reader:
+                    while True:
+                        # One at a time: a page takes the run's loop several milliseconds.
+                        async with self._server.catching_up:
+                            data = pace.lines(await reader.catch_up())
+                        if data:
+                            await self._send_bytes(data)
+                        elif not stream.closed:
+                            await pace.keep_step(reader, self.offer)
+                            await self._send_bytes(b"")
+                        elif records := reader.take(stream.mark()):
+                            await self._send_bytes(pace.lines(records))
+                        else:
+                            break
             # The end of the stream is the end of the connection.
             await self._connection.aclose()
         except trio.BrokenResourceError:
@@ -283,7 +265,23 @@ class _Client:
             await self.refuse(None, str(error))
             await self._connection.aclose()
         finally:
-            self._server.watching(-1)
+            self._server.left(self)
+
+    def offer(self, data: bytes) -> bool:
+        """Send what goes at once; False where something is left that goes before whatever is sent next."""
+        if self._sending.locked():
+            self._rest += data
+            return False
+        try:
+            sent = os.write(self._connection.socket.fileno(), data)
+        except OSError:  # full, or broken: the next who sends sees which
+            sent = 0
+        self._rest = data[sent:]
+        return not self._rest
+
+    def stalled(self) -> bool:
+        """Whether it has been sent something for a while and takes none of it."""
+        return self._sending.locked() and trio.current_time() >= self._took + GRACE
 
     def _mistake(self) -> bool:
         self._mistakes += 1
@@ -294,7 +292,10 @@ class _Client:
 
     async def _send_bytes(self, data: bytes) -> None:
         async with self._sending:
-            await self._connection.send_all(data)
+            rest, self._rest = self._rest + data, b""
+            for start in range(0, len(rest), BUFFER):
+                self._took = trio.current_time()
+                await self._connection.send_all(rest[start : start + BUFFER])
 
     async def _next_line(self) -> bytes | None:
         while (found := self._buffer.take()) is None:

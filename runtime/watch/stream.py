@@ -17,6 +17,7 @@ from runtime.errors import JournalError
 from runtime.events import (
     ActorFinished,
     ActorRestarted,
+    ApprovalRequested,
     Event,
     Gap,
     ModelDelta,
@@ -25,6 +26,7 @@ from runtime.events import (
     ModelRequested,
     ModelRetried,
     ModelWithdrawn,
+    QuestionAsked,
     Record,
     RunFinished,
     Snapshot,
@@ -38,11 +40,13 @@ from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
-from .joining import Kind, Pieces
+from .joining import Piece, joined
 
 PAGE = 500
 OUTPUT_KEPT = 4000
 """Characters of a running tool's output that a snapshot shows."""
+MOST_PIECES = 1000
+"""Pieces that one live event is made of: in memory, small texts weigh many times what they say."""
 _ENDS_TURN = frozenset(
     {ModelRequested, ModelFinished, ModelFailed, ModelRetried, ModelWithdrawn, ActorFinished, ActorRestarted}
 )
@@ -52,7 +56,8 @@ class LogStream:
     """All that happens in one run, in order. Every method but `subscribe` and the readers' is synchronous and O(1).
 
     `items` and `weight` bound the ring: how many records, and how many characters of text, it keeps for readers.
-    What every reader has taken is not kept; with no reader, nothing is but the text of the running turns.
+    What every reader has taken is not kept; with no reader, nothing is but the text of the running turns. What actors
+    say stays out of the ring, piece beside piece, until a reader takes it or something kept follows.
     """
 
     def __init__(self, journal: Journal, *, clock: Clock, items: int = 4096, weight: int = 8 << 20) -> None:
@@ -64,7 +69,8 @@ class LogStream:
         self._n = 0
         self.live = 0
         self._ring: list[Record] = []
-        self._pieces = Pieces()
+        self._said: dict[str, list[Piece]] = {}
+        self._said_at = 0.0
         self.base = 0
         self._weight = 0
         self._turns: dict[str, list[Delta]] = {}
@@ -72,6 +78,7 @@ class LogStream:
         self.vitals: Callable[[], Mapping[str, Vitals]] = dict
         self._readers: set[Reader] = set()
         self._parked = trio.lowlevel.ParkingLot()
+        self._pressing = trio.lowlevel.ParkingLot()
         self.closed = False
         self._view = RunState(histories=False)
         self._folding = trio.Lock()
@@ -81,6 +88,7 @@ class LogStream:
 
     def publish(self, records: Sequence[Record]) -> None:
         """Show kept events; the journal calls this when they are durable."""
+        self.mark()
         self._seq = records[-1].seq
         self._n = 0
         for record in records:
@@ -92,41 +100,33 @@ class LogStream:
             elif kind is RunFinished:
                 self._turns.clear()
         if self._readers:
-            self.mark()
             self._ring.extend(records)
             self._weight += sum(_weigh(record.event) for record in records)
             self._trim()
+            self.wake()
+            if any(isinstance(record.event, ApprovalRequested | QuestionAsked) for record in records):
+                self._pressing.unpark_all()
 
     def publish_deltas(self, actor: str, deltas: Sequence[Delta]) -> None:
-        """Show the pieces of one wake-up; those of the same kind become one event, until a reader takes it."""
+        """Show the pieces of one wake-up."""
         turn = self._turns.get(actor)
         if turn is None:
             turn = self._turns[actor] = []
         turn.extend(deltas)
-        if not self._readers:
-            self._n += len(deltas)
-            return
-        for delta in deltas:
-            self._n += 1
-            kind = (delta.kind, delta.index)
-            if not self._goes_on(actor, kind, delta.text):
-                self._begin(ModelDelta(actor=actor, kind=delta.kind, text=delta.text, index=delta.index), kind)
-        self._trim()
+        if self._readers:
+            self._say(actor, deltas)
 
     def publish_live(self, event: ToolOutput) -> None:
         """Show what a tool says while it works."""
         self._outputs[event.call_id] = (self._outputs.get(event.call_id, "") + event.text)[-OUTPUT_KEPT:]
-        self._n += 1
         if self._readers:
-            kind = (event.call_id, -1)
-            if not self._goes_on(event.actor, kind, event.text):
-                self._begin(event, kind)
-            self._trim()
+            self._say(event.actor, (event,))
 
     def close(self) -> None:
         """End the stream: readers get what is left, then their iteration ends."""
         self.closed = True
-        self._parked.unpark_all()
+        self.wake()
+        self._pressing.unpark_all()
 
     # --- readers -------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class LogStream:
     def running_turns(self) -> JsonObject:
         """What each model call under way has said so far: actor -> pieces of kind, index and text."""
         return {
-            actor: [{"kind": kind, "index": index, "text": text} for (kind, index), text in _joined(turn).items()]
+            actor: [{"kind": kind, "index": index, "text": text} for (kind, index), text in _whole(turn).items()]
             for actor, turn in self._turns.items()
         }
 
@@ -202,57 +202,65 @@ class LogStream:
         return self.base + len(self._ring)
 
     def mark(self) -> int:
-        """The ring's end, behind which everything new will stand: nothing is added to the live events before it."""
-        self.close_pieces(self.end)
+        """The ring's end once what has been said is in it; whatever comes from now on stands behind it."""
+        if self._said:
+            for actor, pieces in self._said.items():
+                for event in joined(actor, pieces):
+                    self._n += 1
+                    self.live += 1
+                    self._ring.append(Record(self._seq, self._said_at, event, self._n))
+            self._said.clear()
+            self._trim()
         return self.end
-
-    def close_pieces(self, until: int) -> None:
-        """Have nothing more added to the live events before position `until`."""
-        self._pieces.close(self._ring, self.base, until)
 
     def since(self, position: int) -> list[Record]:
         return self._ring[position - self.base :]
 
     def let_go(self) -> None:
         """Forget what every reader has taken."""
+        if not self._readers:
+            self.mark()
         oldest = min((reader.position for reader in self._readers), default=self.end)
-        self.close_pieces(oldest)
-        drop = oldest - self.base
-        if drop <= 0:
-            return
-        if drop == len(self._ring):
-            self._ring.clear()
-            self._weight = 0
-        else:
-            self._weight -= sum(_weigh(record.event) for record in self._ring[:drop])
-            del self._ring[:drop]
-        self.base = oldest
+        if oldest > self.base:
+            self._drop(oldest - self.base)
 
     async def wait(self) -> None:
-        """Until something is published; a cancelled wait leaves nothing behind."""
+        """Until something is published, or `wake`; a cancelled wait leaves nothing behind."""
         await self._parked.park()
+
+    async def pressing(self) -> None:
+        """Until somebody is asked something or the stream ends: no reader should be kept from that."""
+        await self._pressing.park()
+
+    def wake(self) -> None:
+        """Have everybody who waits look again whether there is something."""
+        self._parked.unpark_all()
 
     # --- inside -------------------------------------------------------------------------------------
 
-    def _goes_on(self, actor: str, kind: Kind, text: str) -> bool:
-        self._weight += len(text)
-        return self._pieces.add(actor, kind, text)
-
-    def _begin(self, event: ModelDelta | ToolOutput, kind: Kind) -> None:
-        self._pieces.begin(self._ring, self.base, event.actor, kind, event.text)
-        self.live += 1
-        self._ring.append(Record(self._seq, self._clock(), event, self._n))
+    def _say(self, actor: str, pieces: Sequence[Piece]) -> None:
+        if not self._said:
+            self._said_at = self._clock()
+        said = self._said.get(actor)
+        if said is None:
+            said = self._said[actor] = []
+        said.extend(pieces)
+        for piece in pieces:
+            self._weight += len(piece.text)
+        if len(said) >= MOST_PIECES or self._weight > self._max_weight:
+            self.mark()
+        if self._parked:
+            self.wake()
 
     def _trim(self) -> None:
         # Half is dropped at once, so that the cost of dropping stays constant for each record added.
-        while len(self._ring) > self._max_items or (self._weight > self._max_weight and self._ring):
-            self.mark()
-            drop = (len(self._ring) + 1) // 2
-            del self._ring[:drop]
-            self.base += drop
-            self._weight = sum(_weigh(record.event) for record in self._ring)
-        if self._parked:
-            self._parked.unpark_all()
+        while len(self._ring) > self._max_items or self._weight > self._max_weight:
+            self._drop((len(self._ring) + 1) // 2)
+
+    def _drop(self, count: int) -> None:
+        self._weight -= sum(_weigh(record.event) for record in self._ring[:count])
+        del self._ring[:count]
+        self.base += count
 
     def synthetic(self, event: Event) -> Record:
         """A live record for one reader only; it takes its own `n`, so that `n` rises for everybody."""
@@ -263,7 +271,7 @@ class LogStream:
         found: list[Record] = []
         for actor, turn in self._turns.items():
             reset = True
-            for (kind, index), text in _joined(turn).items():
+            for (kind, index), text in _whole(turn).items():
                 found.append(self.synthetic(ModelDelta(actor=actor, kind=kind, text=text, index=index, reset=reset)))
                 reset = False
         return found
@@ -282,10 +290,7 @@ class _Backlog:
 
 
 class Reader:
-    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches.
-
-    `from_ring` says of the last batch that it is what stood in the ring between two positions, the same for everybody.
-    """
+    """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches."""
 
     def __init__(self, stream: LogStream, from_seq: int | None) -> None:
         self._stream = stream
@@ -293,7 +298,6 @@ class Reader:
         self._seen = stream.live
         self._waiting: list[Record] = []
         self._snapshot = from_seq is None
-        self.from_ring = False
         self._backlog: _Backlog | None
         if from_seq is None:
             self._next = stream.seq + 1
@@ -318,58 +322,48 @@ class Reader:
                 raise StopAsyncIteration
         return self._waiting.pop()
 
-    async def ready(self) -> bool:
-        """Wait until there is something to take; False when the stream has ended. A cancelled call loses nothing."""
-        stream = self._stream
-        while self._backlog is None and self._cursor >= stream.end:
-            if stream.closed:
-                return False
-            await stream.wait()
-        await trio.lowlevel.checkpoint()
-        return True
-
-    async def batch(self, until: Callable[[], int] | None = None) -> list[Record]:
+    async def batch(self) -> list[Record]:
         """What is new, at least one record; an empty list when the stream has ended.
 
-        `until` says where in the ring to stop, once what the journal has is told: readers that stop at the same place
-        are given the same. Raises JournalError. A cancelled call loses nothing.
+        Raises JournalError. A cancelled call loses nothing.
         """
         stream = self._stream
-        if self._cursor < stream.end or self._backlog is not None or stream.closed:
-            await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        while not (found := await self.catch_up() or self.take(stream.mark()) or []) and not stream.closed:
+            await stream.wait()
+        stream.let_go()
+        return found
+
+    async def catch_up(self) -> list[Record]:
+        """What it needs that the ring does not have, a page at a time; an empty list when the ring goes on from here.
+
+        Does not wait for what is new. Raises JournalError. A cancelled call loses nothing.
+        """
+        stream = self._stream
         while True:
-            if self._backlog is not None:
-                found = await self._catch_up(self._backlog)
-            elif self._cursor < stream.base:
+            if self._cursor < stream.base and self._backlog is None:
                 self._backlog = _Backlog(stream.seq, resync=True)
                 self._cursor = stream.mark()
-                continue
-            else:
-                stop = stream.end if until is None else until()
-                found = self._take(stop if stop > self._cursor else stream.end)
-                if not found:
-                    if stream.closed:
-                        return []
-                    await stream.wait()
-            if found:
+            if self._backlog is None:
+                return []
+            if found := await self._page(self._backlog):
                 return found
 
-    def _take(self, until: int) -> list[Record]:
+    def take(self, until: int) -> list[Record] | None:
+        """What the ring has for it up to a position, None where it has to catch up first; `let_go` then forgets it."""
         stream = self._stream
-        stream.close_pieces(until)
-        records = stream.since(self._cursor)
-        found, left = records[: until - self._cursor], records[until - self._cursor :]
-        self.from_ring = True
+        if self._backlog is not None or self._cursor < stream.base:
+            return None
+        records, count = stream.since(self._cursor), max(0, until - self._cursor)
+        found, left = records[:count], records[count:]
         if found:
             self._cursor = until
             self._seen = stream.live - sum(not record.event.kept for record in left)
             self._next = found[-1].seq + 1
-            stream.let_go()
         return found
 
-    async def _catch_up(self, backlog: _Backlog) -> list[Record]:
+    async def _page(self, backlog: _Backlog) -> list[Record]:
         stream = self._stream
-        self.from_ring = False
         if self._next <= backlog.until:
             page = list(await stream.journal.read(self._next, min(PAGE, backlog.until + 1 - self._next)))
             if not page:
@@ -386,6 +380,7 @@ class Reader:
     def _restart(self, until: int) -> list[Record]:
         """Go on at the ring's end: the kept events since `until`, what was lost, and the running turns whole."""
         stream = self._stream
+        end = stream.mark()
         kept = [record for record in stream.since(stream.base) if record.event.kept and record.seq > until]
         if len(kept) != stream.seq - until:
             self._backlog = _Backlog(stream.seq, resync=True)
@@ -402,13 +397,13 @@ class Reader:
             found += stream.resets()
         self._snapshot = False
         self._backlog = None
-        self._cursor = stream.mark()
+        self._cursor = end
         self._seen = stream.live
         self._next = stream.seq + 1
         return found
 
 
-def _joined(turn: list[Delta]) -> dict[tuple[str, int], str]:
+def _whole(turn: list[Delta]) -> dict[tuple[str, int], str]:
     texts: dict[tuple[str, int], list[str]] = {}
     for delta in turn:
         texts.setdefault((delta.kind, delta.index), []).append(delta.text)

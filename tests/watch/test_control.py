@@ -115,6 +115,10 @@ async def raw(live: Live) -> trio.SocketStream:
     return await trio.open_unix_socket(str(live.control.socket))
 
 
+def subscription(live: Live) -> bytes:
+    return json.dumps({"re": 1, "op": "subscribe", "from": 1, "token": live.control.token}).encode() + b"\n"
+
+
 async def answer(stream: trio.SocketStream) -> dict[str, object] | None:
     """The next line a server sends, None when it closed the connection."""
     data = b""
@@ -279,15 +283,74 @@ async def test_a_watcher_that_does_not_read_hurts_nobody(folder: RunFolder, sock
     with trio.fail_after(20):
         async with running(folder, sockets) as live, connect(folder) as client:
             stalled = await raw(live)
-            await stalled.send_all(
-                json.dumps({"re": 1, "op": "subscribe", "from": 1, "token": live.control.token}).encode() + b"\n"
-            )
+            await stalled.send_all(subscription(live))
             for _ in range(300):
                 live.write("x" * 10_000)
                 live.stream.publish_deltas("a", [Delta("text", "y" * 10_000)])
                 await trio.lowlevel.checkpoint()
             assert await client.send(Status()) == {"number": 1}
         await stalled.aclose()
+
+
+async def test_stalled_watchers_do_not_keep_a_run_from_ending(
+    folder: RunFolder, sockets: dict[str, str], autojump_clock: trio.testing.MockClock
+) -> None:
+    """Watchers that took nothing for half a second are not waited for; one that only just stopped is, for no longer."""
+    for patience in (1.0, 0.0):
+        async with running(folder, sockets) as live:
+            stalled = [await raw(live) for _ in range(20)]
+            for each in stalled:
+                await each.send_all(subscription(live))
+            for _ in range(3):
+                live.write("x" * 100_000)
+                await trio.sleep(0.1)
+            await trio.sleep(patience)
+            before = trio.current_time()
+        waited = trio.current_time() - before
+        assert waited < 0.01 if patience else 0.1 < waited < 0.51
+        for each in stalled:
+            await each.aclose()
+
+
+async def test_who_reads_in_fits_and_starts_gets_whole_lines(folder: RunFolder, sockets: dict[str, str]) -> None:
+    """A watcher that reads little by little, and asks in between, gets every kept event, answer and word once."""
+    said, asks = "", [0, 1, 2, 148]
+    with trio.fail_after(20):
+        async with running(folder, sockets) as live:
+            stream = await raw(live)
+            await stream.send_all(subscription(live))
+            data, answered = bytearray(), trio.Event()
+
+            async def read(task_status: trio.TaskStatus[None]) -> None:
+                choose = random.Random(3)
+                task_status.started()
+                while some := await stream.receive_some(choose.randint(1, 20_000)):
+                    data.extend(some)
+                    if data.count(b'{"re":') > len(asks):
+                        answered.set()
+                    await trio.sleep(choose.choice((0, 0, 0.01)))
+
+            async with trio.open_nursery() as nursery:
+                await nursery.start(read)
+                for number in range(150):
+                    live.write(f"{number} " + "k" * 12_000)
+                    live.stream.publish_deltas("a", [Delta("text", f"{number} ")])
+                    said += f"{number} "
+                    if number in asks:
+                        ask = json.dumps({"re": number, "op": "status", "token": live.control.token})
+                        await stream.send_all(ask.encode() + b"\n")
+                    await trio.sleep(0.002)
+                await answered.wait()  # who closes a socket with requests unread resets it
+                live.stream.close()
+            await stream.aclose()
+    lines = [json.loads(each) for each in data.splitlines()]
+    assert asks == [each["re"] for each in lines if "re" in each][1:]
+    assert list(range(1, 151)) == [each["seq"] for each in lines if "seq" in each]
+    heard = ""
+    for each in lines:
+        if each.get("type") == "model.delta":
+            heard = each["text"] if each["reset"] else heard + each["text"]
+    assert said == heard
 
 
 async def test_too_many_clients_are_turned_away(folder: RunFolder, sockets: dict[str, str]) -> None:
