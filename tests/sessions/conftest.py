@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,15 +66,18 @@ class Desk:
 
 
 @contextmanager
-def _read_from(descriptor: int) -> Generator[None]:
-    """Let descriptor 0 be another one: a chat waits there for its lines."""
+def typed(text: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """The text is what comes in, for who reads `sys.stdin` and for who reads the descriptor."""
     before = os.dup(0)
-    os.dup2(descriptor, 0)
-    try:
-        yield
-    finally:
-        os.dup2(before, 0)
-        os.close(before)
+    with tempfile.TemporaryFile() as file, os.fdopen(before), monkeypatch.context() as patch:
+        file.write(text.encode())
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+        patch.setattr("sys.stdin", io.TextIOWrapper(os.fdopen(0, "rb", closefd=False)))
+        try:
+            yield
+        finally:
+            os.dup2(before, 0)
 
 
 @pytest.fixture
@@ -89,11 +94,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     state = open_state(str(tmp_path / "state"))
 
     def elenco(*words: str, input: str = "") -> Said:
-        typed = tmp_path / "typed"
-        typed.write_text(input)
         capsys.readouterr()
-        with open(typed) as file, monkeypatch.context() as patch, _read_from(file.fileno()):
-            patch.setattr("sys.stdin", file)
+        with typed(input, monkeypatch):
             code = main([*words, "--state", str(state.path)])
         captured = capsys.readouterr()
         return Said(code, captured.out, captured.err)
