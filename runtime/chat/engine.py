@@ -11,7 +11,9 @@ from typing import Any
 
 import attrs
 
+from runtime.errors import ElencoError, UsageError
 from runtime.messages import JsonObject
+from runtime.watch.commands import Command, command_to_json
 
 PATIENCE = 20.0
 """Seconds the runtime has to leave a turn as it stands when the screen goes."""
@@ -24,7 +26,11 @@ class Engine:
 
     words: Sequence[str]
     hear: Callable[[JsonObject | None], None]
+    _waiting: dict[int, asyncio.Future[JsonObject]] = attrs.field(
+        init=False, factory=dict[int, "asyncio.Future[JsonObject]"]
+    )
     words_of_it: deque[str] = attrs.field(init=False, factory=lambda: deque[str](maxlen=40))
+    _asked: int = attrs.field(init=False, default=0)
     _process: asyncio.subprocess.Process | None = attrs.field(init=False, default=None)
     _tasks: list[asyncio.Task[None]] = attrs.field(init=False, factory=list[asyncio.Task[None]])
 
@@ -58,6 +64,31 @@ class Engine:
         if self._process is not None and self._process.stdin is not None and self.alive:
             self._process.stdin.write(json.dumps({"op": op, **body}).encode() + b"\n")
 
+    async def steer(self, command: Command) -> JsonObject:
+        """Have the turn under way carry a command out; what it answers. Raises ElencoError, also where there is none.
+
+        A cancelled call may have taken effect.
+        """
+        if not self.alive:
+            raise UsageError("no turn is under way")
+        number = self._asked = self._asked + 1
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self.send("steer", number=number, command=command_to_json(command))
+        try:
+            found = await answer
+        finally:
+            del self._waiting[number]
+        if "error" in found:
+            raise ElencoError(str(found["error"]))
+        result: JsonObject = found["result"]
+        return result
+
+    def answered(self, message: JsonObject) -> None:
+        """What the process answers to a command."""
+        answer = self._waiting.get(int(message["number"]))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
     async def close(self, *, detach: bool = False) -> bool:
         """Leave: the process ends by itself, or is killed when it takes too long; False if it had to be."""
         process = self._process
@@ -81,6 +112,9 @@ class Engine:
         async for line in process.stdout:
             self.hear(json.loads(line))
         await process.wait()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(ElencoError("the runtime has ended"))
         self.hear(None)
 
     async def _err(self, process: asyncio.subprocess.Process) -> None:

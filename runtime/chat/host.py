@@ -40,6 +40,7 @@ from runtime.record import report_to_json
 from runtime.resume import check_resumable, limits_after
 from runtime.steering import Steering
 from runtime.switching import meant_for_root
+from runtime.watch.commands import command_from_json
 from runtime.watch.control import serve
 
 from .bodies import FOLDER
@@ -76,7 +77,7 @@ class Host:
         send, receive = trio.open_memory_channel[JsonObject](64)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._on_signals)
-            nursery.start_soon(self._listen, send)
+            nursery.start_soon(self._listen, send, nursery)
             async for message in receive:
                 await self._carry_out(message, nursery)
             nursery.cancel_scope.cancel()
@@ -88,7 +89,7 @@ class Host:
                 self._leave(detach=False)
                 return
 
-    async def _listen(self, send: trio.MemorySendChannel[JsonObject]) -> None:
+    async def _listen(self, send: trio.MemorySendChannel[JsonObject], nursery: trio.Nursery) -> None:
         detach = bool(self.arguments.detach)
         keyboard = Keyboard()
         async with send:
@@ -100,7 +101,10 @@ class Host:
                 if message["op"] == "leave":
                     detach = detach or bool(message.get("detach"))
                     break
-                await send.send(message)
+                if message["op"] == "steer":
+                    nursery.start_soon(self._steer, message)
+                else:
+                    await send.send(message)
         self._leave(detach=detach)
 
     def _leave(self, *, detach: bool) -> None:
@@ -141,6 +145,17 @@ class Host:
             if (fault := first_of(group, ElencoError)) is None:
                 raise
             self.tell({"event": "error", "op": message["op"], "text": str(fault), "code": fault.exit_code})
+
+    async def _steer(self, message: JsonObject) -> None:
+        """Carry out a command to the turn under way and answer it: our screen needs no place at the control socket."""
+        answer: JsonObject
+        try:
+            if self.live is None:
+                raise UsageError("no turn is under way")
+            answer = {"result": await Steering(self.live).run(command_from_json(message["command"]))}
+        except ElencoError as error:
+            answer = {"error": str(error)}
+        self.tell({"event": "answered", "number": message["number"], **answer})
 
     async def _look(self) -> Mapping[str, Entry]:
         """Tell what is around; the MCP servers whose prompts are commands."""

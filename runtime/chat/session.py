@@ -21,7 +21,7 @@ from runtime.outline import RunOptions, outline, settings_of
 from runtime.watch import Disconnected, NotRunning
 from runtime.watch.commands import Cancel, Command, Compact, SetModel, SwitchServer
 from runtime.watch.lines import record_from
-from runtime.watch.on_asyncio import connect
+from runtime.watch.on_asyncio import connect, follow
 
 from .commands import Slash
 from .engine import Engine
@@ -224,10 +224,13 @@ class Session:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     async def _ask(self, command: Command, then: Callable[[JsonObject], None] | None) -> None:
-        run = self.view.run
+        """A run of our own process is told over its pipe, which is ours alone, any other over its socket."""
         try:
-            async with connect(self.state.run(run)) as client:
-                answer = await client.send(command)
+            if self.foreign:
+                async with connect(self.state.run(self.view.run)) as client:
+                    answer = await client.send(command)
+            else:
+                answer = await self.engine.steer(command)
         except NotRunning:
             self.tell("no turn is under way")
         except ElencoError as error:
@@ -261,6 +264,8 @@ class Session:
                 self.prompts = [Slash(**each, origin="server") for each in message["prompts"]]
             case "began":
                 self._began(str(message["run"]), cast("int | None", message.get("window")))
+            case "answered":
+                self.engine.answered(message)
             case "ended":
                 self._spawn(self._ended())
             case "error":
@@ -310,11 +315,20 @@ class Session:
                     self.view.take(record_from(frame))
         except (NotRunning, Disconnected):
             pass  # it has ended already, or is gone
-        except ElencoError as error:
-            self.tell(str(error))
+        except ElencoError as full:
+            self.tell(f"{full}: the turn is shown from its record until there is a place")
+            await self._follow_record(folder)
         await self._read(folder)
         if self.foreign:
             await self._take_up(folder)
+
+    async def _follow_record(self, folder: RunFolder) -> None:
+        try:
+            async with follow(folder, self.view.state.seq + 1) as frames:
+                async for frame in frames:
+                    self.view.take(record_from(frame))
+        except ElencoError as error:
+            self.tell(str(error))
 
     async def _take_up(self, folder: RunFolder) -> None:
         """Another process is done with a run: the next turn is ours."""

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from runtime.errors import ElencoError
 from runtime.journal.folder import RunFolder
 from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader
@@ -164,7 +165,7 @@ class Follower:
             lines = await _dial(self._folder, place)
             await _ask(lines, request(1, place.token, {"op": "subscribe", "from": self._next}))
             self._lines, lines = lines, None
-        except (NotRunning, Disconnected):
+        except ElencoError:  # not there, or all its places are taken: the journal tells as much
             return False
         finally:
             if lines is not None:

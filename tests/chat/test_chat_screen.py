@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ import pytest
 from runtime.chat.screen.prompt import Prompt
 from runtime.journal import index
 from runtime.watch import Cancel
+from runtime.watch.control import MOST_CONNECTIONS
 
 if TYPE_CHECKING:
     from .conftest import Drive, Place, Screen, Serve
@@ -218,6 +221,43 @@ def test_the_pages_beside_and_the_lists_are_there(place: Place, drive: Drive) ->
         await screen.until("/models [PROVIDER/MODEL]", "Ctrl-C cancels the turn")
 
     drive(steps, "--model", place.script('coordinator: [{text: "Hello."}]'))
+
+
+def test_a_turn_is_answered_and_shown_where_others_hold_every_place(place: Place, drive: Drive) -> None:
+    """With all places at its run's socket taken, a chat shows the turn from its record; it decides and cancels."""
+    taken: list[socket.socket] = []
+
+    def take_all() -> None:
+        """The screen cannot connect meanwhile: it is on this very thread."""
+        end = time.monotonic() + 20
+        while not (runs := place.runs()) or not runs[0].control.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        control = json.loads(runs[0].control.read_text())
+        asks = json.dumps({"re": 1, "token": control["token"], "op": "status"}).encode() + b"\n"
+        for _ in range(MOST_CONNECTIONS):
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(control["socket"])
+            client.sendall(asks)
+            assert client.recv(1)
+            taken.append(client)
+
+    async def steps(screen: Screen) -> None:
+        screen.app.session.submit("write it")
+        take_all()
+        await screen.until("256 clients are connected already", "coordinator asks (a1)")
+        await screen.say("y")
+        await screen.until("coordinator asks (a2)")
+        await screen.say("/say be quick")
+        await screen.until("> you to coordinator: be quick")
+        await screen.pilot.press("ctrl+c")
+        await screen.until("cancelled   2 steps")
+        await screen.ready(1)
+
+    drive(steps, "--model", place.script(EDITS))
+    for client in taken:
+        client.close()
+    assert "changed\n" == (place.workspace / "a.txt").read_text()
 
 
 def test_the_bodies_of_a_turn_are_read_without_keys(

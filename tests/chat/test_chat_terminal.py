@@ -36,15 +36,16 @@ coordinator:
 def test_a_turn_is_cancelled_and_the_chat_goes_on_until_it_is_left(
     place: Place, open_pane: Open, nothing_left: Callable[[], Sequence[int]]
 ) -> None:
-    """Early keys are kept; Ctrl-C cancels the turn only, Ctrl-Q tells how to go on; the terminal is as it was."""
+    """Keys before the screen is there are kept, and Enter sends; Ctrl-C cancels the turn only, Ctrl-Q leaves; the
+    terminal is as it was."""
     pane = open_pane("--model", place.script(SCRIPT))
-    pane.type("look around")
-    pane.until("Try: What does", "│ look around")
-    pane.type("Enter")
-    pane.until("First I look.", "✓ read_file  a.txt", "● working")
+    pane.type("look around", "Enter", "and th")
+    pane.until("First I look.", "✓ read_file  a.txt", "● working", "│ and th")
+    pane.type("en", "Enter")
+    pane.until("⋯ and then", "1 queued")
     pane.type("C-c")
-    pane.until("cancelled   1 step", "○ ready")
-    pane.type("/stat", "Tab", "Enter")
+    pane.until("cancelled   1 step", "○ ready", "│ and then")
+    pane.type("C-c", "/stat", "Tab", "Enter")
     pane.until("turns 1")
     pane.type("C-q")
     run = place.runs()[-1].id

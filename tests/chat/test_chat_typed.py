@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.chat.discreet import kept
+from runtime.chat.screen.early import Early, read
 from runtime.chat.typed import KEPT, Typed
 
 KEY = "sk-ant-api03-" + "Ab1" * 12
@@ -43,6 +44,22 @@ def test_what_an_earlier_elenco_kept_is_cleaned(tmp_path: Path) -> None:
     assert ["my key: [an Anthropic key]"] == Typed.of(tmp_path, tmp_path).lines
     assert (KEY in file.read_text(), file.stat().st_mode & 0o777) == (False, 0o600)
     assert [file] == list(file.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("data", "early"),
+    [
+        (b"", Early()),
+        (b"hello", Early((), "hello")),
+        (b"one\ntwo\rthr", Early(("one", "two"), "thr")),
+        (b"\n \n", Early()),
+        ("ein Wort fü".encode()[:-1], Early((), "ein Wort f\ufffd")),
+        (b"a\x1b[A\x1bOP\x1bx\x03\x11b\tc\x1b", Early((), "ab\tc")),
+    ],
+)
+def test_keys_before_the_screen_are_lines_sent_and_one_begun(data: bytes, early: Early) -> None:
+    """Enter sends, before as in the screen; keys that are no text are dropped."""
+    assert early == read(data)
 
 
 def test_each_line_is_recalled_once_and_the_oldest_are_forgotten(tmp_path: Path) -> None:

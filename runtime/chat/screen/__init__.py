@@ -21,8 +21,11 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
     """Take the terminal until the human leaves, then say how to go on; the last turn's exit code counts."""
     from runtime.cli.live import EXIT, WAITING
 
+    from .early import early_keys
+
     app = app_for(arguments, state, options, folder)
-    app.run()
+    with early_keys() as app.early:
+        app.run()
     for line in app.last_words():
         print(line, file=sys.stderr)
     if app.fault is not None:

@@ -32,6 +32,7 @@ from runtime.journal.folder import RunFolder, State
 from runtime.outline import RunOptions
 from runtime.watch.commands import Answer, Approve, Cancel, Deny
 
+from .early import Early, signals_may_come
 from .pages import ActorPage
 from .paint import coloured_card
 from .prompt import Offers, Prompt
@@ -75,7 +76,7 @@ Markdown.spoke > MarkdownBlock:last-child { margin-bottom: 0; }
 
 
 class ChatApp(App[None]):
-    """One conversation after the other. `fault` is what ended the screen before its time."""
+    """One conversation after the other. `fault` is what ended the screen before its time, `early` typed before it."""
 
     CSS = CSS
     TITLE = "Elenco"
@@ -98,6 +99,7 @@ class ChatApp(App[None]):
         self.session = Session(state, options, words, self.tell, self.give_back)
         self.fault: BaseException | None = None
         self.detach = detach
+        self.early = Early()
         self._resume = resume
         self._typed = Typed.of(state.path, options.workspace)
         self._slashes = Slashes(self)
@@ -128,6 +130,8 @@ class ChatApp(App[None]):
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self.leave)
         loop.add_signal_handler(signal.SIGHUP, self._hung_up)
+        loop.add_signal_handler(signal.SIGINT, self.leave)
+        signals_may_come()
         self.screen.set_focus(self.query_one(Prompt))  # at once: keys wait already
         self.query_one("#reasoning").anchor()
         try:
@@ -135,6 +139,10 @@ class ChatApp(App[None]):
         except ElencoError as error:
             self.tell(str(error))
         self.set_interval(PAINTINGS, self.paint)
+        prompt = self.query_one(Prompt)
+        for line in self.early.sent:
+            prompt.post_message(Prompt.Sent(line))
+        prompt.put(self.early.begun + prompt.text)
 
     def on_resize(self, event: events.Resize) -> None:
         wanted = self._side_wanted if self._side_wanted is not None else event.size.width >= SIDE_FROM
