@@ -81,7 +81,8 @@ class Models:
         self._extra = dict(extra or {})
         self._environment = os.environ if environment is None else environment
         self._addresses = tuple(addresses)
-        self._providers: dict[str, Provider] = dict(given or {})
+        self._given = dict(given or {})
+        self._providers: dict[str, Provider] = {}
         self._refs: dict[str, ModelRef] = {}
         self._transport: RoutedTransport | None = None
 
@@ -115,7 +116,9 @@ class Models:
             return self._built_in(full_name, model)
         provider = self._providers.get(provider_name)
         if provider is None:
-            provider = self._providers[provider_name] = self._http(full_name)
+            given = self._given.get(provider_name)
+            provider = self._http(full_name) if given is None else self._veiled(given)
+            self._providers[provider_name] = provider
         info = lookup(provider_name, model, self._extra)
         return ModelRef(provider, model, f"{provider_name}/{model}", info, info.price if info is not None else None)
 
@@ -124,7 +127,7 @@ class Models:
         if provider is None:
             from .providers.offline import OfflineProvider
 
-            provider = self._providers["offline"] = OfflineProvider()
+            provider = self._providers["offline"] = self._veiled(OfflineProvider())
         return ModelRef(provider, model, full_name, None, Price(0, 0))
 
     def _scripted(self, full_name: str, file: str) -> ModelRef:
@@ -133,10 +136,18 @@ class Models:
         if provider is None:
             from .providers.scripted import ScriptedProvider
 
-            provider = self._providers[key] = ScriptedProvider.load(Path(file))
+            provider = self._providers[key] = self._veiled(ScriptedProvider.load(Path(file)))
         given = self._extra.get(full_name) or self._extra.get(f"scripted/{Path(file).name}")
         info = attrs.evolve(given, price=given.price or Price(0, 0)) if given is not None else None
         return ModelRef(provider, file, full_name, info, Price(0, 0) if info is None else info.price)
+
+    def _veiled(self, provider: Provider) -> Provider:
+        """A provider that looks for no secrets itself, with them taken out of what it says."""
+        if not self.secrets:
+            return provider
+        from .providers.veiled import VeiledProvider
+
+        return VeiledProvider(provider, self.secrets)
 
     def _http(self, full_name: str) -> HttpProvider:
         from .providers.discreet import DiscreetProvider
