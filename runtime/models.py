@@ -81,8 +81,9 @@ class Models:
         self._extra = dict(extra or {})
         self._environment = os.environ if environment is None else environment
         self._addresses = tuple(addresses)
-        self._given = dict(given or {})
-        self._providers: dict[str, Provider] = {}
+        self._providers: dict[str, Provider] = {
+            name: self._veiled(provider) for name, provider in (given or {}).items()
+        }
         self._refs: dict[str, ModelRef] = {}
         self._transport: RoutedTransport | None = None
 
@@ -116,9 +117,7 @@ class Models:
             return self._built_in(full_name, model)
         provider = self._providers.get(provider_name)
         if provider is None:
-            given = self._given.get(provider_name)
-            provider = self._http(full_name) if given is None else self._veiled(given)
-            self._providers[provider_name] = provider
+            provider = self._providers[provider_name] = self._http(full_name)
         info = lookup(provider_name, model, self._extra)
         return ModelRef(provider, model, f"{provider_name}/{model}", info, info.price if info is not None else None)
 
