@@ -178,11 +178,11 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
     if tool.effects != "none":
         await me.run.journal.barrier()
     started = trio.current_time()
-    runnable = call if ready.arguments is call.arguments else attrs.evolve(call, arguments=ready.arguments)
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout
     result: ToolResult | None = None
     with nullcontext() if limit == math.inf else trio.move_on_after(limit):
-        result = await me.toolbox.run(runnable, tool_context(me, call, subject), _hooks(me, tool))
+        context = tool_context(me, call, subject) if tool.takes_context else None
+        result = await me.toolbox.run(call, context, _hooks(me, tool), ready.arguments)
     await _review(me, work, ready, result or _overdue(call, tool, limit), trio.current_time() - started)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from runtime.errors import JournalError
+from runtime.errors import JournalError, UsageError
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
 from runtime.limits.limits import LIMIT_NAMES
@@ -51,6 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
         headless=arguments.no_input or arguments.detach or not sys.stdin.isatty(),
         trusted=not record.imported,
     )
+    if not options.workspace.is_dir():
+        raise UsageError(
+            f"the workspace of run {folder.id}, {options.workspace}, is no folder any more; put it back, or follow the "
+            f'run up elsewhere: elenco run --continue {folder.id} --workspace DIR "…"'
+        )
     resumption = Resumption(
         record,
         limits_after(record, changes),

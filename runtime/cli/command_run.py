@@ -36,6 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         earlier = look_up(open_state(arguments.state), arguments.continues, headless=True)
     before = earlier.options if earlier is not None else None
+    if earlier is not None and not arguments.workspace and not earlier.options.workspace.is_dir():
+        gone = f"the workspace of run {earlier.folder.id}, {earlier.options.workspace}, is no folder any more"
+        raise UsageError(f"{gone}: --workspace DIR names where it is now")
     workspace = Path(arguments.workspace) if arguments.workspace else before.workspace if before else Path()
     agent, task = _who_and_what(arguments.words, workspace, before.agent if before else "coordinator")
     options = RunOptions(

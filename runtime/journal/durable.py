@@ -304,6 +304,7 @@ class _Writer:
         self._batch = batch
         self._commits.put(batch)
 
+    @trio.lowlevel.enable_ki_protection
     def done_within(self, seconds: float) -> _Batch | None:
         """The batch under way, waited for in place; None when it takes longer, and `finished` will tell."""
         batch = self._batch

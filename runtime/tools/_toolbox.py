@@ -191,9 +191,16 @@ class ToolBox:
             return Problem(f"{call.name} was not run: its arguments do not fit\n{faults}")
         return shown.restore(fitted)
 
-    async def run(self, call: ToolCall, ctx: ToolContext, hooks: RunHooks = NO_HOOKS) -> ToolResult:
+    async def run(
+        self,
+        call: ToolCall,
+        ctx: ToolContext | None,
+        hooks: RunHooks = NO_HOOKS,
+        arguments: JsonObject | None = None,
+    ) -> ToolResult:
         """Run one call to its result. Whatever a tool raises becomes an error result, never a traceback.
 
+        `ctx` may be None for a tool that takes none; `arguments` are what `check` gave for this call, if it was asked.
         Only what is no fault of a tool passes through: a journal that cannot be written, and cancellation.
 
         A cancelled call of an async tool stops where it is. A sync tool's thread cannot be stopped: the call waits
@@ -201,7 +208,7 @@ class ToolBox:
         `trio.from_thread.check_cancelled()`, ends it. Either way there is no result, and nobody can say here whether
         the call took effect.
         """
-        fitted = self.check(call)
+        fitted = self.check(call) if arguments is None else arguments
         if isinstance(fitted, Problem):
             return _result(call, fitted.text, "error")
         tool = self._tools[call.name]
@@ -259,15 +266,16 @@ class ToolBox:
             return None
         return found if isinstance(found, str) else False if found is False else _TOOK_EFFECT if found else None
 
-    async def _once(self, tool: Tool, arguments: JsonObject, ctx: ToolContext) -> object:
+    async def _once(self, tool: Tool, arguments: JsonObject, ctx: ToolContext | None) -> object:
         kwargs = _converted(tool, arguments)
+        if not tool.takes_context:
+            if tool.is_async:
+                return await tool.run(**kwargs)
+            return await _in_thread(functools.partial(tool.run, **kwargs), self._threads)
+        assert ctx is not None, tool.name
         if tool.is_async:
-            return await (tool.run(ctx, **kwargs) if tool.takes_context else tool.run(**kwargs))
-        if tool.takes_context:
-            work = functools.partial(tool.run, _from_thread(ctx), **kwargs)
-        else:
-            work = functools.partial(tool.run, **kwargs)
-        return await _in_thread(work, self._threads)
+            return await tool.run(ctx, **kwargs)
+        return await _in_thread(functools.partial(tool.run, _from_thread(ctx), **kwargs), self._threads)
 
     def _fitting(self, tool: Tool, call: ToolCall, text: str, hooks: RunHooks) -> str:
         text = hooks.veil(_encodable(text))

@@ -15,7 +15,7 @@ import secrets
 import socket
 import struct
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hmac import compare_digest
 from pathlib import Path
 from typing import Any, cast
@@ -60,7 +60,7 @@ async def serve(
 ) -> AsyncGenerator[Control]:
     """Serve a run's stream and commands while the block lasts; then the stream is closed and nothing is left.
 
-    Raises ElencoError when no socket can be made.
+    Raises ElencoError when no socket can be made, or its place cannot be told beside the journal.
     """
     place = runtime_folder(env)
     sweep(place)
@@ -68,7 +68,11 @@ async def serve(
     server = _Server(stream, commands, folder.id, control.token)
     try:
         listener = _listen(control.socket)
-        _write_private(folder.control, json.dumps({"socket": str(control.socket), "token": control.token}))
+        try:
+            _write_private(folder.control, json.dumps({"socket": str(control.socket), "token": control.token}))
+        except ElencoError:
+            listener.socket.close()
+            raise
         async with serving() as nursery:
             nursery.start_soon(server.listen, listener, nursery)
             nursery.start_soon(server.pace.run)
@@ -101,9 +105,14 @@ def _listen(path: Path) -> trio.SocketListener:
 def _write_private(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(text)
-    draft.rename(path)
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(text)
+        draft.rename(path)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise ElencoError(f"cannot write {path}: {error.strerror}") from error
 
 
 class _Server:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,6 +65,21 @@ class Desk:
         return self.state.run(runs(self.state)[0].row.id)
 
 
+@contextmanager
+def typed(text: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """The text is what comes in, for who reads `sys.stdin` and for who reads the descriptor."""
+    before = os.dup(0)
+    with tempfile.TemporaryFile() as file, os.fdopen(before), monkeypatch.context() as patch:
+        file.write(text.encode())
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+        patch.setattr("sys.stdin", io.TextIOWrapper(os.fdopen(0, "rb", closefd=False)))
+        try:
+            yield
+        finally:
+            os.dup2(before, 0)
+
+
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     workspace = tmp_path / "workspace"
@@ -76,9 +94,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     state = open_state(str(tmp_path / "state"))
 
     def elenco(*words: str, input: str = "") -> Said:
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(input.encode())))
         capsys.readouterr()
-        code = main([*words, "--state", str(state.path)])
+        with typed(input, monkeypatch):
+            code = main([*words, "--state", str(state.path)])
         captured = capsys.readouterr()
         return Said(code, captured.out, captured.err)
 

@@ -353,6 +353,22 @@ def test_who_answers_a_question_of_another_party_is_told_what_becomes_of_it(desk
     assert "waiting: a1 " in desk.elenco("runs").out
 
 
+def test_where_the_workspace_has_moved_one_line_says_how_to_go_on(desk: Any) -> None:
+    """A resume says that it needs the folder, a follow-up takes another one; an undo changes nothing."""
+    waiting = desk.run("writer:\n  - calls: [{name: write_file, arguments: {path: a.txt, content: hi}}]\n")
+    done = desk.run(TALK, "--yes")
+    moved = desk.workspace.with_name("moved")
+    desk.workspace.rename(moved)
+    said = desk.elenco("resume", waiting.id)
+    assert (2, True) == (said.code, "is no folder any more; put it back, or follow the run up" in said.err), said.err
+    said = desk.elenco("run", "--continue", done.id, "more", "--quiet")
+    assert (2, True) == (said.code, "is no folder any more: --workspace DIR" in said.err), said.err
+    said = desk.elenco("run", "--continue", done.id, "more", "--quiet", "--workspace", str(moved))
+    assert (0, "the second answer\n") == (said.code, said.out), said.err
+    said = desk.elenco("undo", done.id)
+    assert (2, True) == (said.code, "nothing was undone" in said.err), said.err
+
+
 # --- talking -----------------------------------------------------------------------------------------------------
 
 

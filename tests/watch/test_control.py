@@ -541,3 +541,14 @@ async def test_an_owned_run_is_not_written_by_others(folder: RunFolder) -> None:
             append_command(folder, Cancel(), str)
         with pytest.raises(JournalError, match="is owned by process"):
             await deliver(folder, Cancel(), str)
+
+
+async def test_a_run_whose_control_file_cannot_be_written_is_told_so_and_leaves_nothing(
+    tmp_path: Path, sockets: dict[str, str]
+) -> None:
+    """On a full disk, or where the run's folder is gone, serving fails with one line that names the file."""
+    gone = RunFolder(tmp_path / "gone")
+    with pytest.raises(ElencoError, match=r"cannot write .*/gone/control\.json: No such file or directory"):
+        async with running(gone, sockets):
+            raise AssertionError
+    assert [] == list((Path(sockets["XDG_RUNTIME_DIR"]) / "elenco").iterdir())
