@@ -188,6 +188,7 @@ class Agent(Actor[Assignment, Report]):
                 self.standing.too_late = "has ended"
 
     async def _loop(self) -> Report | Stop:
+        await trio.lowlevel.checkpoint_if_cancelled()  # by a cancel on record: nothing is to wait for a human before it
         if (refused := await self.user_hooks.start()) is not None:
             return self._report("failed", detail=refused)
         if self.run.settings.compacts:

@@ -117,7 +117,12 @@ def undo(folder: RunFolder, contents: Contents, to: int = 0, by: str = "you") ->
         except PathError as error:
             raise UsageError(f"nothing was undone: {error}") from error
         if _standing(records, to):
-            visitor.append(FilesRestored(to=to, paths=(*done.restored, *done.removed), by=by))
+            try:
+                visitor.append(FilesRestored(to=to, paths=(*done.restored, *done.removed), by=by))
+            except JournalError as error:
+                raise JournalError(
+                    f"{error}; the files are back as they were, the same undo again records it"
+                ) from error
     return done
 
 

@@ -103,6 +103,7 @@ def _last_run(flag: str | None) -> str:
         return ""
     from runtime.journal import index
     from runtime.journal.lock import is_owned
+    from runtime.journal.looking import flaw
 
     state = State(path)
     try:
@@ -114,6 +115,8 @@ def _last_run(flag: str | None) -> str:
             return f"{row.id} never began   elenco delete {row.id}"
     except (ElencoError, OSError):
         return ""
+    if row.ended is not None and (found := flaw(state.run(row.id).journal)):
+        return f"{row.id} is damaged: {found}   elenco runs --check"
     status = row.status or ("running" if owned else "interrupted" if row.pid else "waiting")
     said = f"{status}: {row.reason}" if row.reason else status
     when = ago(row.ended or row.started, time.time())

@@ -58,6 +58,12 @@ class Blobs:
             raise JournalError(f"{path} is damaged: its content is not what its name says")
         return data
 
+    def names(self) -> list[str]:
+        """What is kept, without the drafts of an owner who writes just now."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(path.name for path in self._folder.iterdir() if not path.name.startswith("."))
+
     def sweep(self) -> None:
         """Remove drafts that a killed owner left. Only the owner may."""
         if self._folder.is_dir():

@@ -107,9 +107,9 @@ def _made(
     draft = RunFolder(state.runs / f".{new_run_id(rng, 8)}.{os.getpid()}")
     try:
         draft.path.mkdir(0o700, parents=True)
-        if keeps is not None and keeps.is_dir():
-            for kept in keeps.iterdir():
-                Blobs(draft.blobs).put(kept.read_bytes())
+        if keeps is not None:
+            for name in Blobs(keeps).names():
+                Blobs(draft.blobs).put((keeps / name).read_bytes())
         with visit(draft) as visitor:
             rest = iter(records)
             while page := list(itertools.islice(rest, PAGE)):

@@ -225,6 +225,8 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
     if state.started is None and not owned:
         return RunInfo(row, "damaged", owned, problem=NEVER_BEGAN)
     asked: tuple[ApprovalRequested | QuestionAsked, ...] = (*state.pending_approvals, *state.pending_questions)
+    # Once it is to be cancelled, nobody needs to decide anything: a resume ends it.
+    asked = () if state.cancel is not None else asked
     waits = tuple(each.id for each in asked if not reader.has_outcome(each.actor, _call_of(each)))
     phase = state.phase
     if phase == "waiting" and (waits or owned):

@@ -6,7 +6,6 @@ A list of runs only glances at the files of those that have ended; this is the t
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 from runtime.errors import JournalError
 from runtime.events import FileChanging
@@ -55,11 +54,6 @@ def _events(folder: RunFolder) -> str:
     # Contents do not travel with an exported record: an imported run has none of those it speaks of.
     wanted = set[str]() if state.imported else before
     blobs = Blobs(folder.blobs)
-    for name in sorted(wanted | {path.name for path in _kept(folder.blobs)}):
+    for name in sorted(wanted.union(blobs.names())):
         blobs.get(name)
     return ""
-
-
-def _kept(folder: Path) -> list[Path]:
-    """The contents beside a journal, without drafts."""
-    return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.is_dir() else []

@@ -152,7 +152,10 @@ writer:
   - done
 """
     first = desk.run(script, "--yes")
+    (kept,) = first.blobs.iterdir()
+    (first.blobs / ".half.1.2").write_text("what a live owner is writing")
     made = desk.elenco("fork", first.id, "--at", str(len(records(first)))).out.strip()
+    assert [kept.name] == [path.name for path in desk.state.run(made).blobs.iterdir()]
     assert 0 == desk.elenco("delete", first.id).code
     assert "restored a.txt\n" == desk.elenco("undo", made).out
     assert "before" == (desk.workspace / "a.txt").read_text()
@@ -296,6 +299,7 @@ def test_a_damaged_record_is_told_by_the_list_and_found_by_a_check(desk: Any) ->
     torn.journal.write_bytes(content[:4096] + b"\x5a" * (len(content) - 4096))
     never = create_run(desk.state, random.Random())
     os.utime(never.path, (0, 0))
+    assert f"{gone.id} is damaged: journal.db cannot be read" in desk.elenco().out
     said = desk.elenco("runs")
     assert (0, 1, 1) == (said.code, said.out.count("damaged: journal.db cannot be read"), said.out.count("never began"))
     assert said.err.endswith("runs --check · runs --prune · show RUN · tail RUN --follow\n"), said.err
@@ -367,6 +371,22 @@ def test_where_the_workspace_has_moved_one_line_says_how_to_go_on(desk: Any) -> 
     assert (0, "the second answer\n") == (said.code, said.out), said.err
     said = desk.elenco("undo", done.id)
     assert (2, True) == (said.code, "nothing was undone" in said.err), said.err
+
+
+def test_a_run_that_waits_is_cancelled_by_a_cancel_on_record(desk: Any) -> None:
+    """A cancel given while no process runs ends the run at its resume, before anything waits for a human again."""
+    file = desk.workspace / "agents" / "writer.md"
+    file.write_text(file.read_text().replace("[read_file", "[shell, read_file"))
+    run = desk.run("writer:\n  - calls: [{name: shell, arguments: {command: make}}]\n  - never\n")
+    assert "waiting: a1" in desk.elenco("runs").out
+    assert 0 == desk.elenco("cancel", run.id).code
+    listed = desk.elenco("runs")
+    assert ("interrupted" in listed.out, f"resume {run.id}" in listed.err) == (True, True), listed
+    assert 130 == desk.elenco("resume", run.id, "--quiet").code
+    (told,) = [event for event in records(run) if isinstance(event, ToolFinished)]
+    assert "interrupted" == told.kind
+    assert "cancelled" in desk.elenco("runs").out
+    assert 2 == desk.elenco("approve", run.id, "a1").code
 
 
 # --- talking -----------------------------------------------------------------------------------------------------
