@@ -688,13 +688,15 @@ class Unknown(Event):
 class Record:
     """An event with its place in the run: `seq` counts kept events from 1, `at` is seconds since the epoch.
 
-    For a live event `seq` is the last kept one before it and `n` counts live events since.
+    For a live event `seq` is the last kept one before it and `n` counts live events since. `body` is the event's own
+    fields as JSON text, where its journal has just made that.
     """
 
     seq: int
     at: float
     event: Event
     n: int = 0
+    body: str | None = attrs.field(default=None, eq=False, repr=False)
 
 
 TYPES: Mapping[str, type[Event]] = {

@@ -6,7 +6,7 @@ import attrs
 
 from runtime.cli.advice import span
 from runtime.cli.tree import short
-from runtime.cli.visible import one_line
+from runtime.cli.visible import cells, one_line
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import LIMIT_NAMES, amount_text, count_text
 
@@ -89,24 +89,44 @@ def budget_lines(view: View, now: float) -> list[str]:
     return found or ["nothing has been spent yet"]
 
 
-def status_line(view: View, *, doing: str, model: str, window: int | None, queued: int) -> str:
-    """One line for the foot of the screen: state, model, context, tokens, cost."""
-    usage = view.usage
+def status_line(view: View, *, doing: str, model: str, window: int | None, queued: int, width: int = 200) -> str:
+    """One line for the foot of the screen: state, model, context, tokens, cost; in fewer words where it is narrow."""
+    line = ""
+    for brevity in range(3):
+        line = (" " if brevity == 2 else "  ").join(filter(None, _parts(view, doing, model, window, queued, brevity)))
+        if cells(line) <= width:
+            break
+    return line
+
+
+def _parts(view: View, doing: str, model: str, window: int | None, queued: int, brevity: int) -> list[str]:
+    usage, cost = view.usage, view.cost_usd
     mark = "~" if usage.estimated else ""
-    parts = [doing, one_line(model, 48)]
-    if view.context:
-        share = f"{min(1.0, view.context / window):.0%} of {count_text(window)}" if window else "window unknown"
-        parts.append(f"context {count_text(view.context)} ({share})")
-    if usage.total:
-        cached = f" ({count_text(usage.cached_input)} cached)" if usage.cached_input else ""
-        parts.append(f"{mark}{count_text(usage.total)} tokens{cached}")
-        cost = view.cost_usd
-        parts.append("cost unknown" if cost is None else f"{mark}${cost:.3f}" if cost else "$0")
-    else:
-        parts.append("no tokens")
-    if queued:
-        parts.append(f"{queued} queued")
-    return "  ".join(parts)
+    cached = f" ({count_text(usage.cached_input)} cached)" if usage.cached_input and not brevity else ""
+    spent = f"{mark}{count_text(usage.total)} {'tok' if brevity == 2 else 'tokens'}{cached}"
+    price = "cost unknown" if cost is None else f"{mark}${cost:.3f}" if cost else "$0"
+    name = one_line(model, 48) if brevity < 2 else one_line(model.rpartition("/")[2], 12)
+    return [
+        doing if brevity < 2 else " ".join(doing.split()[:2]),
+        name,
+        _context(view.context, window, brevity) if view.context else "",
+        spent if usage.total else "no tokens",
+        ("$?" if cost is None and brevity == 2 else price) if usage.total else "",
+        f"{queued} queued" if queued else "",
+    ]
+
+
+def _context(tokens: int, window: int | None, brevity: int) -> str:
+    share = f"{min(1.0, tokens / window):.0%}" if window else ""
+    match brevity:
+        case 0:
+            return (
+                f"context {count_text(tokens)} ({f'{share} of {count_text(window)}' if window else 'window unknown'})"
+            )
+        case 1:
+            return f"context {share or count_text(tokens)}"
+        case _:
+            return f"{share or count_text(tokens)} ctx"
 
 
 def doing(view: View, *, alive: bool, begun: bool) -> str:

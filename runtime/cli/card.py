@@ -11,20 +11,27 @@ from runtime.messages import JsonObject
 from .visible import one_line, visible
 
 SHOWN_LINES = 12
+WIDEST = 200
+"""Characters of a line that are shown."""
 
 
 def card(request: ApprovalRequested) -> str:
-    """What is asked, as a person reads it; nothing in it is obeyed by a terminal."""
+    """What is asked and how it is answered, as a person reads it; nothing in it is obeyed by a terminal."""
+    return f"{asked(request, SHOWN_LINES)}\n{keys(request)}"
+
+
+def asked(request: ApprovalRequested, most: int) -> str:
+    """What is asked; of a long text or a preview `most` lines are shown."""
     who = request.actor.rpartition("/")[2]
     lines = [f"? {who} asks ({request.id})    {one_line(request.name, 70)}  {brief(request.arguments)}".rstrip()]
     if not request.preview:
         for name, value in request.arguments.items():
             if isinstance(value, str) and _is_long(value):
-                lines += _block(f"{one_line(name, 40)}: ", value)
+                lines += _block(f"{one_line(name, 40)}: ", value, most)
     lines.append(f"    {one_line(request.why, 100)}      the clock stands still")
     if request.preview:
-        lines += _block("", request.preview)
-    return "\n".join([*lines, keys(request)])
+        lines += _block("", request.preview, most)
+    return "\n".join(lines)
 
 
 def keys(request: ApprovalRequested) -> str:
@@ -36,13 +43,18 @@ def keys(request: ApprovalRequested) -> str:
 
 def question_card(question: QuestionAsked) -> str:
     """A question of an agent, with its options numbered."""
+    return f"{put(question)}\n{question_keys(question)}"
+
+
+def put(question: QuestionAsked) -> str:
+    """The question without how it is answered."""
     first, *more = visible(question.text).strip().split("\n")
     lines = [
         f"? {question.actor.rpartition('/')[2]} asks you ({question.id})    {first}",
         *(f"    {line}" for line in more),
     ]
     lines += [f"    {number}  {one_line(option, 150)}" for number, option in enumerate(question.options, 1)]
-    return "\n".join([*lines, question_keys(question)])
+    return "\n".join(lines)
 
 
 def question_keys(question: QuestionAsked) -> str:
@@ -80,9 +92,9 @@ def _is_long(value: str) -> bool:
     return "\n" in value.rstrip("\n") or len(value) > 200
 
 
-def _block(head: str, value: str) -> list[str]:
+def _block(head: str, value: str, most: int) -> list[str]:
     lines = visible(value).strip("\n").split("\n")
-    shown = [f"      | {line[:200]}" for line in lines[:SHOWN_LINES]]
-    more = [f"      | … {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    shown = [f"      | {line if len(line) <= WIDEST else f'{line[:WIDEST]}…'}" for line in lines[:most]]
+    more = [f"      | … {len(lines) - most} more lines"] if len(lines) > most else []
     title = [f"    {head}{len(lines)} lines, {len(value)} characters"] if head else []
     return [*title, *shown, *more]

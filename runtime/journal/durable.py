@@ -134,7 +134,7 @@ class SqliteJournal:
         if len(body) > BIG:
             self._big[seq] = event
         self._rows.append((seq, at, event.actor, type_of(event), ref_of(event), body, None))
-        self._records.append(Record(seq, at, event))
+        self._records.append(Record(seq, at, event, body=body if len(body) <= BIG else None))
         if self._idle:
             self._idle.unpark()
         return seq

@@ -262,10 +262,10 @@ class _Client:
                         elif not stream.closed:
                             await pace.keep_step(reader, self.offer)
                             await self._send_bytes(b"")
-                        elif records := reader.take(stream.mark()):
-                            await self._send_bytes(pace.lines(records))
-                        else:
+                        elif (records := reader.take(stream.mark())) == []:
                             break
+                        else:
+                            await self._send_bytes(pace.lines(records or []))
             # The end of the stream is the end of the connection.
             await self._connection.aclose()
         except trio.BrokenResourceError:

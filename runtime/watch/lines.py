@@ -5,12 +5,13 @@ A kept event carries `seq`; a live one `after`, the last kept seq before it, and
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from runtime.events import Record, body_of, event_from, type_of
+from runtime.events import TYPES, Record, body_of, event_from, type_of
 from runtime.json_text import json_encoder
 
 VERSION = 1
@@ -19,6 +20,10 @@ VERSION = 1
 def line(record: Record, run_id: str) -> bytes:
     """The record as one line, newline included."""
     event = record.event
+    if record.body is not None:
+        found = line_of_text(record.seq, record.at, run_id, event.actor, type_of(event), record.body)
+        if found is not None:
+            return found
     data: dict[str, Any] = {"v": VERSION}
     if event.kept:
         data["seq"] = record.seq
@@ -32,6 +37,17 @@ def line(record: Record, run_id: str) -> bytes:
     for key, value in body_of(event).items():
         data.setdefault(key, value)
     return as_json(data) + b"\n"
+
+
+def line_of_text(seq: int, at: float, run_id: str, actor: str, type_name: str, body: str) -> bytes | None:
+    """A kept event as a line, its JSON text not taken apart: half the work; None where the text will not do."""
+    if type_name not in _AS_THEY_ARE or "NaN" in body or "Infinity" in body:
+        return None
+    head = (
+        f'{{"v":{VERSION},"seq":{seq},"at":"{timestamp(at)}","run":"{run_id}",'
+        f'"actor":{json.dumps(actor)},"type":"{type_name}"'
+    )
+    return (f"{head},{body[1:]}\n" if len(body) > 2 else f"{head}}}\n").encode("ascii")
 
 
 def as_json(data: Any) -> bytes:
@@ -65,6 +81,10 @@ def timestamp(at: float) -> str:
 
 _KEPT_HEAD = ("v", "seq", "at", "run", "actor", "type")
 _LIVE_HEAD = ("v", "after", "n", "at", "run", "actor", "type")
+_AS_THEY_ARE = frozenset(
+    name for name, cls in TYPES.items() if not set(_KEPT_HEAD) & (set(cls.__annotations__) - {"type"})
+)
+"""Events that have no field named like one of the head's, which the head would hide."""
 
 
 def _plain(value: object) -> Any:

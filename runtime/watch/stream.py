@@ -329,10 +329,13 @@ class Reader:
         """
         stream = self._stream
         await trio.lowlevel.checkpoint()
-        while not (found := await self.catch_up() or self.take(stream.mark()) or []) and not stream.closed:
-            await stream.wait()
-        stream.let_go()
-        return found
+        while True:
+            found = await self.catch_up() or self.take(stream.mark())
+            if found or (found is not None and stream.closed):
+                stream.let_go()
+                return found
+            if found is not None:
+                await stream.wait()
 
     async def catch_up(self) -> list[Record]:
         """What it needs that the ring does not have, a page at a time; an empty list when the ring goes on from here.

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,11 +80,22 @@ def test_a_live_run_is_watched_and_its_conversation_goes_on_as_it_began(
 def test_when_the_runtime_is_killed_the_screen_says_so_and_goes_on(
     place: Place, open_pane: Open, nothing_left: Callable[[], Sequence[int]]
 ) -> None:
-    """After a kill -9 of the runtime the screen tells, Enter goes on where the record stands; SIGTERM ends it all."""
+    """All of a diff can be seen on a small terminal; after a kill -9 of the runtime the screen tells, Enter goes on
+    where the record stands; SIGTERM ends it all."""
+    (place.workspace / "a.txt").write_text("".join(f"line {number}\n" for number in range(60)))
     pane = open_pane("--model", place.script(ASKS))
     pane.until("Try: What does")
     pane.type("write it", "Enter")
-    pane.until("y once", "-two", "+changed", "? waits for you")
+    pane.until("y once", "-line 2", "? waits for you")
+    pane.tmux("resize-window", "-t", pane.name, "-x", "60", "-y", "20")
+    pane.until("y once", "? waits ")
+    pages = 0
+    while "│ +changed" not in pane.text:
+        pane.type("PageDown")
+        time.sleep(0.2)
+        pages += 1
+        assert pages < 100, pane.text
+    pane.tmux("resize-window", "-t", pane.name, "-x", "130", "-y", "40")
     os.kill(pane.pid("runtime.chat"), signal.SIGKILL)
     run = place.runs()[-1].id
     pane.until("the runtime has ended (SIGKILL)", f"run {run} stands where it was")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.chat.figures import bars, status_line
+from runtime.chat.screen.paint import painted
 from runtime.chat.view import Called, Said, Spoke, Tail, Thought, Told, View
 from runtime.events import (
     ActorFinished,
@@ -207,6 +209,32 @@ def test_the_foot_tells_model_context_tokens_and_cost() -> None:
     line = status_line(view, doing="● working", model="lab/x", window=1200, queued=2)
     assert "● working  lab/x  context 120 (10% of 1.2k)  120 tokens (40 cached)  $0.500  2 queued" == line
     assert "window unknown" in status_line(view, doing="", model="lab/x", window=None, queued=0)
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (80, "● working (2 agents)  lab/a-model-of-long-name  context 10%  120 tokens  $0.500"),
+        (79, "● working (2 agents)  lab/a-model-of-long-name  context 10%  120 tokens  $0.500"),
+        (60, "● working a-model-of-… 10% ctx 120 tok $0.500"),
+    ],
+)
+def test_a_narrow_foot_tells_the_same_in_fewer_words(width: int, line: str) -> None:
+    """State, model, context, tokens and cost stand on a narrow terminal as well."""
+    view = shown([*started(), *reply("one")])
+    found = status_line(
+        view, doing="● working (2 agents)", model="lab/a-model-of-long-name", window=1200, queued=0, width=width
+    )
+    assert line == found
+
+
+def test_a_long_paste_is_shown_by_its_beginning() -> None:
+    """Of thousands of lines a person said the first ones stand there, the rest is counted; one long line likewise."""
+    lines = "\n".join(f"line {number}" for number in range(10_000))
+    assert "line 19\n… 9980 lines more (Ctrl-O)" in painted(Said(lines), full=False).plain
+    assert "line 399\n… 9600 lines more (elenco show has all)" in painted(Said(lines), full=True).plain
+    assert f"> {'x' * 2000}\n… 1 characters more (Ctrl-O)" == painted(Said("x" * 2001), full=False).plain
+    assert "> one\n\n two" == painted(Said("one\n\n two"), full=False).plain
 
 
 def test_a_bar_tells_what_is_used_of_each_limit() -> None:

@@ -174,6 +174,7 @@ def test_long_arguments_are_folded_with_a_count() -> None:
     assert '    tool  path="x"' in shown.split("\n")[0]
     assert "    content: 40 lines, 200 characters" in shown
     assert "      | … 28 more lines" in shown
+    assert f"      | {'x' * 200}…" in card(request(path="x", content="x" * 201)).split("\n")
 
 
 @pytest.mark.parametrize(

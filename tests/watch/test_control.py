@@ -507,6 +507,8 @@ async def test_the_first_decision_wins(folder: RunFolder) -> None:
             await deliver(folder, Approve(id="a1", by=f"p{number}"), str)
         except UsageError as error:
             outcomes.append(str(error))
+        except JournalError:  # on a busy machine one of the others has had the lock for too long: it tries again
+            await decide(number)
         else:
             outcomes.append("won")
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import UsageError
-from runtime.events import ContextCompacted, FileChanged, ModelDelta, Record, ToolFinished, Unknown, Warned
+from runtime.events import ContextCompacted, Event, FileChanged, ModelDelta, Record, ToolFinished, Unknown, Warned
+from runtime.journal.rows import encode_body
 from runtime.watch import Approve, Cancel, ChangeLimits, Say, Status, line, record_from
 from runtime.watch.commands import SCOPES, command_from_json, command_to_json
 
@@ -63,6 +64,33 @@ def test_what_is_no_event_line_is_refused(data: dict[str, Any]) -> None:
     """A line of another version, or half a line, is an error and never half an event."""
     with pytest.raises((ValueError, TypeError)):
         record_from(data)
+
+
+@given(
+    event=st.one_of(
+        st.builds(Warned, text=texts, actor=texts),
+        st.builds(
+            ToolFinished,
+            actor=texts,
+            call_id=texts,
+            name=texts,
+            result=texts,
+            is_error=st.booleans(),
+            seconds=st.floats(),
+        ),
+        st.builds(FileChanged, actor=texts, call_id=texts, path=texts, diff=texts, after=texts),
+        st.builds(
+            Unknown,
+            actor=texts,
+            name=texts,
+            body=st.dictionaries(st.sampled_from(["seq", "run", "type", "x"]), st.integers() | st.floats() | texts),
+        ),
+    ),
+    at=st.floats(0, 4e9),
+)
+def test_a_line_of_the_journals_text_is_the_same_line(event: Event, at: float) -> None:
+    """The text that the journal made of an event gives the line that the event itself gives, byte for byte."""
+    assert line(Record(4, at, event), "r") == line(Record(4, at, event, body=encode_body(event)), "r")
 
 
 @given(st.floats())

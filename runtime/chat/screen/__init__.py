@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -24,6 +25,8 @@ def show(arguments: argparse.Namespace, state: State, options: RunOptions, folde
     from .early import early_keys
 
     app = app_for(arguments, state, options, folder)
+    for name in ("COLUMNS", "LINES"):  # what a shell exports there stays as it was when the terminal is resized
+        os.environ.pop(name, None)
     with early_keys() as app.early:
         app.run()
     for line in app.last_words():

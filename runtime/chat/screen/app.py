@@ -23,7 +23,7 @@ from runtime.chat.figures import doing, status_line
 from runtime.chat.session import BY, Session, added
 from runtime.chat.typed import Typed
 from runtime.chat.view import Told
-from runtime.cli.card import card, editable, edited, keys, question_card
+from runtime.cli import card
 from runtime.cli.choices import Allow, Refuse, choice_of
 from runtime.cli.visible import one_line, visible
 from runtime.errors import ElencoError
@@ -34,7 +34,7 @@ from runtime.watch.commands import Answer, Approve, Cancel, Deny
 
 from .early import Early, signals_may_come
 from .pages import ActorPage
-from .paint import coloured_card
+from .paint import UNFOLDED, coloured_card
 from .prompt import Offers, Prompt
 from .side import Side
 from .slashes import Slashes
@@ -67,9 +67,12 @@ Screen { layout: vertical; }
 .spoke { padding: 0; margin: 1 0; }
 .live { color: $text; }
 Markdown.spoke > MarkdownBlock:last-child { margin-bottom: 0; }
-#card { height: auto; max-height: 24; border: round $warning; padding: 0 1; display: none; overflow-y: auto; }
+#card { height: auto; border: round $warning; padding: 0 1; display: none; }
+#asked { height: auto; max-height: 40vh; scrollbar-size-vertical: 1; }
+#choices { height: auto; }
 #queued { height: auto; color: $text-muted; padding: 0 1; display: none; }
-#offers { height: auto; background: $panel; padding: 0 1; }
+#offers { height: auto; max-height: 25vh; background: $panel; padding: 0 1; }
+#offers { text-wrap: nowrap; text-overflow: ellipsis; }
 #prompt { height: auto; max-height: 8; border: round $primary; padding: 0 1; }
 #status { height: 1; background: $panel; color: $text; padding: 0 1; }
 """
@@ -119,8 +122,10 @@ class ChatApp(App[None]):
                 with VerticalScroll(id="reasoning"):
                     yield Static("", id="thoughts", markup=False)
             yield Side()
-        with VerticalScroll(id="card"):
-            yield Static("", id="question", markup=False)
+        with Vertical(id="card"):
+            with VerticalScroll(id="asked"):
+                yield Static("", id="question", markup=False)
+            yield Static("", id="choices", markup=False)
         yield Static("", id="queued", markup=False)
         yield Offers()
         yield Prompt(self._typed, self.more)
@@ -192,11 +197,17 @@ class ChatApp(App[None]):
         box.display = asked is not None
         match asked:
             case ApprovalRequested():
-                self.query_one("#question", Static).update(coloured_card(card(asked)))
+                self._put(card.asked(asked, UNFOLDED), card.keys(asked))
             case QuestionAsked():
-                self.query_one("#question", Static).update(coloured_card(question_card(asked)))
+                self._put(card.put(asked), card.question_keys(asked))
             case None:
                 pass
+
+    def _put(self, question: str, choices: str) -> None:
+        """Show what is asked, from its beginning, above the choices, which are always seen."""
+        self.query_one("#question", Static).update(coloured_card(question))
+        self.query_one("#choices", Static).update(Content(choices))
+        self.query_one("#asked").scroll_home(animate=False)
 
     def _paint_foot(self) -> None:
         session = self.session
@@ -209,6 +220,7 @@ class ChatApp(App[None]):
             model=session.answering or "…",
             window=session.window,
             queued=len(session.queue),
+            width=self.size.width - 2,
         )
         if text != self._shown_status:
             self._shown_status = text
@@ -276,12 +288,12 @@ class ChatApp(App[None]):
                 ask(Deny(id=asked.id, why=why, by=BY))
             case "edit":
                 self._editing = asked.id
-                self.query_one(Prompt).put(editable(asked.arguments))
+                self.query_one(Prompt).put(card.editable(asked.arguments))
                 self.tell("type it as it should be, then Enter; Escape goes back")
             case "stop":
                 ask(Cancel(by=BY))
             case "none":
-                self.tell(f"'{one_line(text, 4)}' is no choice here: {keys(asked).strip()}")
+                self.tell(f"'{one_line(text, 4)}' is no choice here: {card.keys(asked).strip()}")
 
     def _edit(self, text: str) -> None:
         asked = self._asked
@@ -289,7 +301,7 @@ class ChatApp(App[None]):
         if not isinstance(asked, ApprovalRequested) or not text.strip():
             return
         try:
-            arguments = edited(asked.arguments, text)
+            arguments = card.edited(asked.arguments, text)
         except ValueError as error:
             self.tell(f"cannot be used: {one_line(str(error), 100)}")
             self.query_one(Prompt).put(text)
@@ -329,11 +341,12 @@ class ChatApp(App[None]):
         self.query_one(Prompt).focus()
 
     def action_scroll(self, pages: int) -> None:
-        transcript = self.query_one(Transcript)
+        asked = self.query_one("#asked")
+        pane = asked if self._asked is not None and asked.max_scroll_y else self.query_one(Transcript)
         if pages < 0:
-            transcript.scroll_page_up(animate=False)
+            pane.scroll_page_up(animate=False)
         else:
-            transcript.scroll_page_down(animate=False)
+            pane.scroll_page_down(animate=False)
 
     def on_side_chosen(self, event: Side.Chosen) -> None:
         self.push_screen(ActorPage(self.session.view, event.actor))

@@ -13,6 +13,9 @@ from runtime.cli.visible import one_line, visible
 FOLDED = 3
 """Lines of a tool's output that are shown until a key asks for all."""
 UNFOLDED = 400
+SAID_LINES = 20
+SAID_WIDEST = 2000
+"""Characters of what a human said that are shown until a key asks for more."""
 DIFF_LINES = 16
 _MARKS = {
     "waiting": ("○", "$foreground 60%"),
@@ -30,7 +33,7 @@ def painted(entry: Entry, *, full: bool) -> Content:
     """An entry as a block of lines; `full`: nothing is folded."""
     match entry:
         case Said(text=text):
-            return Content.assemble(("> ", "$accent bold"), (visible(text), "bold"))
+            return Content.assemble(("> ", "$accent bold"), *_said(visible(text), full=full))
         case Thought(text=text):
             return _folded("thought", visible(text).strip(), full=full, style="$foreground 60% italic")
         case Spoke(text=text):
@@ -41,6 +44,17 @@ def painted(entry: Entry, *, full: bool) -> Content:
             return Content.styled(visible(text), "$foreground 60%")
         case Told(text=text):
             return Content.styled(visible(text), _ALARMS.get(text[:1], "$foreground 60%"))
+
+
+def _said(text: str, *, full: bool) -> list[tuple[str, str]]:
+    """A human's words; of many there is the beginning."""
+    most, longest = (UNFOLDED, 40 * SAID_WIDEST) if full else (SAID_LINES, SAID_WIDEST)
+    shown = "\n".join(text[:longest].split("\n", most)[:most])
+    if len(shown) == len(text):
+        return [(text, "bold")]
+    rest, how = text[len(shown) :].strip("\n"), "elenco show has all" if full else "Ctrl-O"
+    more = f"{len(rest)} characters" if "\n" not in rest else _count(rest.count("\n") + 1)
+    return [(shown, "bold"), (f"\n… {more} more ({how})", "$foreground 60%")]
 
 
 def _call(call: Called, *, full: bool) -> Content:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
 from runtime.chat.blocks import blocks
-from runtime.chat.view import Called, Entry, Log, Spoke, Thought
+from runtime.chat.view import Called, Entry, Log, Said, Spoke, Thought
 from runtime.cli.visible import visible
 
 from .paint import painted
@@ -37,7 +37,7 @@ class Block(Static):
             self.update(painted(entry, full=full))
 
     def on_click(self) -> None:
-        if isinstance(self.entry, Called | Thought):
+        if isinstance(self.entry, Called | Thought | Said):
             self.show(self.entry, full=not self.full)
 
 
