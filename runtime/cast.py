@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -65,6 +65,12 @@ class Cast:
         richer = attrs.evolve(member, definition=attrs.evolve(member.definition, mcps=mcps))
         return attrs.evolve(self, members={**self.members, name: richer})
 
+    def watched(self, loops: Mapping[str, Any]) -> Cast:
+        """The cast with what settings say of the loop guard, under what each agent's own file says of it."""
+        if not loops:
+            return self
+        return attrs.evolve(self, members={name: _watched(member, loops) for name, member in self.members.items()})
+
     def closure(self, name: str) -> list[Definition]:
         """The agent and all it may reach by delegation, each once. Raises as `get`, at the file that names it."""
         found: dict[str, Definition] = {}
@@ -81,6 +87,13 @@ class Cast:
                     )
             waiting.extend(definition.subagents)
         return list(found.values())
+
+
+def _watched(member: Member, loops: Mapping[str, Any]) -> Member:
+    definition = member.definition
+    if definition is None or definition.loops == "off":
+        return member
+    return attrs.evolve(member, definition=attrs.evolve(definition, loops={**loops, **definition.loops}))
 
 
 def find(workspace: Path, user: Path | None = None) -> Cast:

@@ -81,7 +81,9 @@ class Models:
         self._extra = dict(extra or {})
         self._environment = os.environ if environment is None else environment
         self._addresses = tuple(addresses)
-        self._providers: dict[str, Provider] = dict(given or {})
+        self._providers: dict[str, Provider] = {
+            name: self._veiled(provider) for name, provider in (given or {}).items()
+        }
         self._refs: dict[str, ModelRef] = {}
         self._transport: RoutedTransport | None = None
 
@@ -124,7 +126,7 @@ class Models:
         if provider is None:
             from .providers.offline import OfflineProvider
 
-            provider = self._providers["offline"] = OfflineProvider()
+            provider = self._providers["offline"] = self._veiled(OfflineProvider())
         return ModelRef(provider, model, full_name, None, Price(0, 0))
 
     def _scripted(self, full_name: str, file: str) -> ModelRef:
@@ -133,10 +135,18 @@ class Models:
         if provider is None:
             from .providers.scripted import ScriptedProvider
 
-            provider = self._providers[key] = ScriptedProvider.load(Path(file))
+            provider = self._providers[key] = self._veiled(ScriptedProvider.load(Path(file)))
         given = self._extra.get(full_name) or self._extra.get(f"scripted/{Path(file).name}")
         info = attrs.evolve(given, price=given.price or Price(0, 0)) if given is not None else None
         return ModelRef(provider, file, full_name, info, Price(0, 0) if info is None else info.price)
+
+    def _veiled(self, provider: Provider) -> Provider:
+        """A provider that looks for no secrets itself, with them taken out of what it says."""
+        if not self.secrets:
+            return provider
+        from .providers.veiled import VeiledProvider
+
+        return VeiledProvider(provider, self.secrets)
 
     def _http(self, full_name: str) -> HttpProvider:
         from .providers.discreet import DiscreetProvider

@@ -14,16 +14,16 @@ from . import definitions
 from .cast import Cast, find
 from .config import Config
 from .definitions import Definition
-from .errors import DefinitionError, UsageError
+from .errors import DefinitionError, Fault, UsageError
 from .handwritten import read_text
 from .known import BUILT_IN, KNOWN, OFFLINE, ModelFlags, check_name, default_model
 from .mcps.entry import Entry
-from .mcps.settings import servers_of, switched
+from .mcps.settings import JSON_FILE, servers_of, switched
 from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
 from .trust import counting
-from .vetting import vet_agent
+from .vetting import refuse_settings, rule_names, vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 
 _NO_RULES = definitions.Permissions()
-_FITTED = ("read_result", "await_agent", "use_skill")
-"""Tools that no file names: an actor has them where it needs them."""
 
 
 def _no_limits() -> Limits:
@@ -167,6 +165,7 @@ def outline(
         raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)
     found = find(options.workspace).given(options.agent, options.servers)
+    _refuse_settings(options.workspace, here, user, found, tools)
     cast = drafted(found)
     root = cast.get(options.agent)
     providers = {**user.providers, **here.providers}
@@ -191,8 +190,10 @@ def outline(
     )
     _refuse_output(options, root, members, model)
     here, counted, notice = counting(options.workspace, here, found)
-    cast = drafted(counted)
+    cast = drafted(counted).watched({**user.loops, **here.loops})
     members = tuple(cast.closure(options.agent))
+    for member in members:
+        _refuse_loops(member, here, user)
     trusted = {**options.servers, **user.mcp_servers} if notice else servers
     servers = switched(trusted, options.mcp, options.no_mcp)
     return Outline(
@@ -262,6 +263,30 @@ def settings_of(workspace: Path) -> tuple[Config, Config]:
     return here, own
 
 
+def _refuse_settings(workspace: Path, here: Config, user: Config, cast: Cast, tools: Iterable[str] | None) -> None:
+    """Look at rules, prices and the guard of the settings. Raises DefinitionError.
+
+    The names of `tools` are looked at in the workspace's own rules alone, and where no server brings further ones.
+    """
+    served = here.mcp_servers or user.mcp_servers or (workspace / JSON_FILE).exists()
+    refuse_settings(
+        here, workspace / "elenco.yaml", None if tools is None or served else _names_in_rules(cast, tools, ())
+    )
+    refuse_settings(user, Path(user.path))
+
+
+def _refuse_loops(member: Definition, here: Config, user: Config) -> None:
+    """Raises DefinitionError where an agent's own guard and the settings' do not go together."""
+    if here.loops or user.loops:
+        from .limits.loops import guard_settings
+
+        try:
+            guard_settings(member.loops)
+        except ValueError as error:
+            files = " and ".join(each.path for each in (here, user) if each.loops)
+            raise DefinitionError([Fault(member.path, 1, f"with the loops of {files}: {error}")]) from None
+
+
 def refuse_faulty(
     cast: Cast,
     definition: Definition,
@@ -316,8 +341,7 @@ def _names_in_rules(cast: Cast, tools: Iterable[str], servers: Collection[str]) 
     """The tools a flag's rule may begin with; None where servers, not asked yet, bring names of their own."""
     if servers:
         return None
-    delegates = (f"{verb}_{name}" for name in cast.members for verb in ("delegate_to", "start"))
-    return frozenset((*tools, *_FITTED, *delegates, *(tool.name for tool in plugins().tools)))
+    return rule_names((*tools, *(tool.name for tool in plugins().tools)), cast.members)
 
 
 def _rules(options: RunOptions, here: Config, own: Config, known: Iterable[str] | None) -> Permissions:

@@ -8,10 +8,14 @@ from typing import Any
 
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
-from .definitions import KEYS, Definition, OutputRules, unknown_names
-from .errors import Fault, UsageError
+from .definitions import KEYS, Definition, OutputRules, Permissions, unknown_names
+from .errors import DefinitionError, Fault, UsageError
 from .frontmatter import Fields, Source, Value, Wrong, parse, split
+from .handwritten import read_text
 from .policy.rules import RuleError, parse_rule
+
+FITTED = ("read_result", "await_agent", "use_skill")
+"""Tools that no file names: an actor has them where it needs them."""
 
 
 def vet_agent(
@@ -42,7 +46,8 @@ def vet_agent(
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
     faults = unknown_names(definition, content, **known)
-    faults += _rules(fields.place("permissions"), known.get("tools") if strict else None)
+    names = rule_names(known["tools"], known["subagents"]) if strict and tools is not None else None
+    faults += _rules(fields.place("permissions"), names, known.get("mcps", ()))
     faults += _model(fields.place("model"), check_model)
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
@@ -51,10 +56,19 @@ def vet_agent(
     return sorted(faults, key=lambda fault: (fault.line, fault.column))
 
 
-def vet_config(config: Config, content: str, check_model: Callable[[str], None] | None = None) -> list[Fault]:
-    """What is wrong with a readable settings file, in the order of its lines."""
+def vet_config(
+    config: Config,
+    content: str,
+    check_model: Callable[[str], None] | None = None,
+    names: Iterable[str] | None = None,
+    servers: Iterable[str] = (),
+) -> list[Fault]:
+    """What is wrong with a readable settings file, in the order of its lines.
+
+    With `names`, those that rules may begin with, any other is a fault, but for the tools of MCP `servers`.
+    """
     fields = _fields(Source(config.path, content.removeprefix("\ufeff").replace("\r\n", "\n")), CONFIG_KEYS)
-    faults = _rules(fields.place("permissions")) + _model(fields.place("model"), check_model)
+    faults = _rules(fields.place("permissions"), names, servers) + _model(fields.place("model"), check_model)
     faults += _prices(fields.place("models"))
     if config.loops:
         faults += _loops(fields.place("loops"), config.loops)
@@ -86,14 +100,21 @@ def ring_of(name: str, subagents: Mapping[str, Iterable[str]]) -> tuple[str, ...
     return ()
 
 
-def _rules(permissions: Value | None, tools: Iterable[str] | None = None) -> list[Fault]:
+def rule_names(tools: Iterable[str], agents: Iterable[str]) -> frozenset[str]:
+    """The names a rule may begin with: tools, those that no file names, and the ways to reach agents."""
+    ways = (f"{verb}_{agent}" for agent in agents for verb in ("delegate_to", "start"))
+    return frozenset((*tools, *FITTED, *ways))
+
+
+def _rules(permissions: Value | None, names: Iterable[str] | None = None, servers: Iterable[str] = ()) -> list[Fault]:
+    served = tuple(f"{server}_" for server in servers)
     found: list[Fault] = []
     for _, rules in _pairs(permissions):
         for rule in _entries(rules):
             written = rule.plain()
             if isinstance(written, str):
                 try:
-                    parse_rule(written, known=tools)
+                    parse_rule(written, known=None if written.lstrip().startswith(served) else names)
                 except RuleError as error:
                     found.append(rule.fault(str(error)))
     return found
@@ -107,6 +128,14 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     except UsageError as error:
         return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []
+
+
+def refuse_settings(config: Config, path: Path, names: Iterable[str] | None = None) -> None:
+    """Look at what the settings in a file say beyond their syntax. Raises DefinitionError with every fault's place."""
+    if not (config.models or config.loops or config.permissions != Permissions()):
+        return  # Nothing in it that could be wrong: its YAML need not be read a second time.
+    if faults := vet_config(config, read_text(path), names=names):
+        raise DefinitionError(faults)
 
 
 def _loops(place: Value | None, loops: Mapping[str, Any] | str) -> list[Fault]:

@@ -25,7 +25,7 @@ from runtime.mcps.settings import JSON_FILE
 from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
-from runtime.vetting import ring_of, vet_agent, vet_config
+from runtime.vetting import ring_of, rule_names, vet_agent, vet_config
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
@@ -140,7 +140,10 @@ class Look:
             elif (style := style_of(path)) != "native" and path.suffix == ".md":
                 found = self._foreign(path, shown, content, style)
             elif path.suffix in (".yaml", ".yml"):
-                found = vet_config(settings.read(content, shown), content, self._check_model(shown))
+                names = rule_names(self._tools, self._cast.members)
+                found = vet_config(
+                    settings.read(content, shown), content, self._check_model(shown), names, self._servers
+                )
             elif path.suffix == ".json":
                 found = list(servers.read(content, shown).warnings)
             else:

@@ -63,6 +63,9 @@ def _settings(here: Config, user: Config, rules: Permissions) -> Iterator[tuple[
         found = next((each for each in (here, user) if getattr(each.approvals, name) is not None), None)
         if found is not None:
             yield f"approvals.{name}", one_line(str(getattr(found.approvals, name)), 80), found.path
+    for key in dict.fromkeys([*here.loops, *user.loops]):
+        source = here if key in here.loops else user
+        yield f"loops.{key}", one_line(str(source.loops[key]), 80), source.path
     for name in dict.fromkeys([*here.providers, *user.providers]):
         source = here if name in here.providers else user
         yield "provider", one_line(name, 80), source.path

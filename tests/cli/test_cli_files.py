@@ -148,6 +148,51 @@ def test_faulty_settings_stop_every_run(elenco: Run, place: Path) -> None:
     assert "  model    unknown   the settings have a fault: elenco check" in elenco(state=False).stdout
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_settings_faults_beyond_their_syntax_are_told_with_their_place(elenco: Run, place: Path, command: str) -> None:
+    """A rule for a tool nobody knows, a price that is none, a ladder that falls: a run stops as the check does."""
+    (place / "ws" / "elenco.yaml").write_text(
+        "permissions: {deny: [writ_file, delegate_to_writer]}\nmodels: {lab/a: {input: cheap}}\nloops: {stop: 2}\n"
+    )
+    done = elenco(*((command, "x") if command == "run" else (command,)))
+    said = done.stderr if command == "run" else done.stdout
+    assert 2 == done.returncode
+    assert "elenco.yaml:1:22: rule 'writ_file': unknown tool 'writ_file'; did you mean 'write_file'?\n" in said
+    assert "elenco.yaml:2:10: models.lab/a.input: must be USD per million tokens, not 'cheap'\n" in said
+    assert "elenco.yaml:3:8: loops: nudge, block and stop must rise" in said
+    assert "3 faults" in done.stderr
+    assert "offline/extract" not in done.stderr
+
+
+def test_check_knows_the_tools_no_file_names(elenco: Run, place: Path) -> None:
+    """Rules may begin with the ways to subagents, kept results and the tools of an MCP server that is named."""
+    (place / "ws" / "elenco.yaml").write_text("mcpServers: {time: {command: clock}}\npermissions: {deny: [time_now]}\n")
+    rules = "permissions: {deny: [delegate_to_writer, start_writer, read_result, time_now]}\n"
+    agent(place, GOOD.replace("tools:", f"subagents: [writer]\n{rules}tools:"))
+    done = elenco("check")
+    assert (0, "") == (done.returncode, done.stdout)
+
+
+def test_the_loop_guard_of_the_settings_counts_under_an_agents_own(elenco: Run, place: Path) -> None:
+    """`loops` in the settings stops an agent whose file says nothing of it; what a file says comes first."""
+    ws = place / "ws"
+    (ws / "elenco.yaml").write_text("loops: {nudge: 2, block: 2, stop: 3}\n")
+    again = "- {calls: [{name: read_file, arguments: {path: README.md}}], repeat: 5}\n"
+    (ws / "again.yaml").write_text(f"poet:\n{again}- text: done\n")
+    agent(place, GOOD)
+    run = ("run", "poet", "x", "--model", "scripted/again.yaml")
+    done = elenco(*run)
+    assert 3 == done.returncode, done.stderr
+    assert "same call, same result, 2 times: refused from now on" in done.stderr
+    agent(place, GOOD.replace("tools:", "loops: off\ntools:"))
+    assert 0 == elenco(*run).returncode
+    agent(place, GOOD.replace("tools:", "loops: {nudge: 5}\ntools:"))
+    done = elenco(*run)
+    assert 2 == done.returncode
+    assert "agents/poet.md:1:1: with the loops of elenco.yaml: loops: nudge, block and stop must rise" in done.stderr
+    assert "loops.stop elenco.yaml 3" in " ".join(elenco("check", "--effective").stdout.split())
+
+
 def test_agents_lists_everybody_with_their_origin(elenco: Run, place: Path) -> None:
     """The list has own and shipped agents; one that is covered by another of its name is told."""
     agent(place, GOOD.replace("poet", "writer"), "mine")
