@@ -373,8 +373,7 @@ class Agent(Actor[Assignment, Report]):
             raise UsageError(f"too late: {self.path} {self.standing.too_late}")
         self.history.steer(id, text, by, interrupt)
         if interrupt and self.work is not None:
-            self.work.interrupted_by = f"interrupted by a message from {by}"
-            self.work.scope.cancel()
+            self.work.interrupt(by)
         self.background.stir()
 
     def cancel(self, by: str) -> None:

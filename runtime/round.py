@@ -53,8 +53,8 @@ NOTE_BYTES = 1200
 class Round:
     """What has come in so far for the calls of one reply; survives a cancelled round, so nothing that ran is lost.
 
-    `cap` is what all results together may add to the history, in estimated tokens, `hooked` are hooks that an earlier
-    process ran for these calls.
+    `cap` is what all results together may add to the history, in estimated tokens. `started` are calls that an earlier
+    process began, `hooked` the hooks it ran for them.
     """
 
     calls: tuple[ToolCall, ...]
@@ -77,6 +77,11 @@ class Round:
     @property
     def open(self) -> tuple[ToolCall, ...]:
         return tuple(call for call in self.calls if call.id not in self.results)
+
+    def interrupt(self, by: str) -> None:
+        """Cancel what runs, or is about to: there is a message that cannot wait."""
+        self.interrupted_by = f"interrupted by a message from {by or 'somebody'}"
+        self.scope.cancel()
 
 
 @attrs.frozen
@@ -108,6 +113,7 @@ async def run_round(me: Agent, work: Round) -> None:
             )
     ready = {call.id: entry for call in work.open if (entry := _prepare(me, work, call)) is not None}
     with work.scope:
+        await trio.lowlevel.checkpoint_if_cancelled()  # by a message on record: no call is to wait for a human first
         for batch in rounds([entry.call for entry in ready.values()], me.toolbox.effects_of):
             if len(batch) == 1:
                 await _perform(me, work, ready[batch[0].id])
@@ -136,9 +142,16 @@ async def _together(me: Agent, work: Round, batch: list[Ready]) -> None:
 
 
 def close_round(me: Agent, work: Round, reason: str) -> None:
-    """Give every call without a result a typed one that says so; never invented content."""
+    """Give every call without a result a typed one that says so; never invented content.
+
+    One that an earlier process began may have taken effect, whatever ends it now.
+    """
     for call in work.open:
         text = reason
+        if call.id in work.started and me.toolbox.effects_of(call) in ("once", "idempotent"):
+            unknown = f"{UNKNOWN}{asked_within(me, call.id)}\n{reason}"
+            _finish(me, work, ToolResult(call.id, call.name, unknown, "unknown"), 0.0)
+            continue
         if partial := work.partial.get(call.id):
             text = f"{reason}\n\nPartial work of {call.name.removeprefix('delegate_to_')}:\n{partial}"
         _finish(me, work, ToolResult(call.id, call.name, text, "interrupted"), 0.0)

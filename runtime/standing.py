@@ -89,6 +89,9 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
             started={call.call_id for call in state.unclear_calls},
             hooked={call.call_id: tuple(call.hooked) for call in state.open_calls},
         )
+        for steer in state.steers.values():
+            if steer.interrupt:
+                agent.work.interrupt(steer.by)
     elif state.reopened and not _asks(agent.history.conversation.messages[-1]):
         agent.history.note(GO_ON, "resume")
     if state.cancel is not None and state.report is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import random
 import sys
@@ -29,7 +30,6 @@ from .earlier import Earlier, look_up, on_record
 from .keyboard import Keyboard
 from .recall import asked, echoed, prepare
 from .server_prompts import filled_in, is_prompt
-from .streams import as_text
 from .which import find
 from .within import Typing
 
@@ -41,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Talk until the human leaves; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
     state = open_state(arguments.state)
     if not (arguments.plain or arguments.no_input or arguments.json) and sys.stdin.isatty() and sys.stdout.isatty():
-        return _screen(arguments, state)
+        if codecs.lookup(sys.stdout.encoding).name == "utf-8":
+            return _screen(arguments, state)
+        print(f"in lines: the screen needs UTF-8, not {sys.stdout.encoding} (LC_ALL=C.UTF-8)", file=sys.stderr)
     return _lines(arguments, state)
 
 
@@ -68,10 +70,10 @@ def _lines(arguments: argparse.Namespace, state: State) -> int:
     code = 0
     if earlier is not None and earlier.state.finished is None:
         code = chat.finish_turn(earlier)
-    elif earlier is not None and earlier.answer:
+    elif earlier is not None and earlier.answer and not arguments.json:
         print(earlier.answer)
     while not commands.over and (line := _line(chat.typing, typed)) is not None:
-        match read(as_text(line.strip()), chat.typing.more, lines=True):
+        match read(line.strip(), chat.typing.more, lines=True):
             case Prompt(text=text) if text:
                 code = chat.turn(text)
             case Prompt():
@@ -179,7 +181,7 @@ class Chat:
     def _shown(self) -> Shown:
         from .live import Shown
 
-        return Shown(quiet=self.arguments.quiet, typing=self.typing)
+        return attrs.evolve(Shown.of(self.arguments), typing=self.typing)
 
     def _carried(self, command: Command) -> None:
         """What was changed within a turn stays so in the next ones."""

@@ -10,11 +10,15 @@ from typing import Any
 from runtime.chat.commands import Slash, completions
 from runtime.chat.typed import Typed
 
+from .streams import as_text
+
 PROMPT = "you> "
 
 
 def prepare(typed: Typed, more: Sequence[Slash]) -> None:
     """Let Up bring what was typed before, and Tab complete a command; where there is no readline, neither is."""
+    stdin: Any = sys.stdin
+    stdin.reconfigure(errors="surrogateescape")  # for `as_text`
     try:
         import readline
     except ImportError:
@@ -28,7 +32,8 @@ def prepare(typed: Typed, more: Sequence[Slash]) -> None:
     lines.clear_history()
     for each in typed.lines:
         if "\n" not in each:
-            lines.add_history(each)
+            with contextlib.suppress(UnicodeError):  # the locale has no such letters
+                lines.add_history(each)
     lines.set_completer_delims(" \t\n")
     lines.set_completer(complete)
     lines.parse_and_bind("tab: complete")
@@ -37,7 +42,7 @@ def prepare(typed: Typed, more: Sequence[Slash]) -> None:
 def echoed(typed: Typed, line: str) -> str:
     """A line that was typed before it was asked for, as it stands where it is taken."""
     typed.add(line)
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, UnicodeError):
         import readline
 
         readline.add_history(line)
@@ -48,7 +53,7 @@ def echoed(typed: Typed, line: str) -> str:
 def asked(typed: Typed) -> str | None:
     """The next line, None at the end of the input. Raises KeyboardInterrupt."""
     try:
-        line = input(PROMPT)
+        line = as_text(input(PROMPT))
     except EOFError:
         print(file=sys.stderr)
         return None

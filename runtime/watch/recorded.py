@@ -42,7 +42,8 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
             return [_answer(state, command)]
         case Say():
             to = _running(state, command.actor, run).path
-            return [SteerReceived(actor=to, id=new_id(), text=command.text, by=command.by)]
+            steer = SteerReceived(actor=to, id=new_id(), text=command.text, by=command.by, interrupt=command.interrupt)
+            return [steer]
         case Cancel():
             actor = _running(state, command.actor, run)
             if (cancel := actor.cancel) is not None:

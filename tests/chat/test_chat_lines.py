@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from .conftest import Lines, Open, Place, Serve
@@ -105,3 +108,26 @@ def test_a_person_steers_a_turn_by_lines_and_what_is_said_meanwhile_waits(
     assert "rc=0" in pane.until("over", f"go on: elenco chat --plain --resume {place.runs()[-1].id}")
     assert pane.settings("before") == pane.settings("after")
     assert [] == nothing_left()
+
+
+def test_where_the_locale_has_no_frames_the_chat_is_in_lines(
+    place: Place, open_pane: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal that is not UTF-8 gets lines and is told why; what is typed in UTF-8 all the same is understood."""
+    for name, value in (("LC_ALL", "POSIX"), ("PYTHONCOERCECLOCALE", "0"), ("PYTHONUTF8", "0")):
+        monkeypatch.setenv(name, value)
+    pane = open_pane("--model", place.script(SAYS))
+    pane.until("in lines: the screen needs UTF-8, not ascii (LC_ALL=C.UTF-8)", "you>")
+    pane.type("gr\u00fc\u00dfe", "Enter")
+    pane.until("Said.\n")
+    pane.type("C-d")
+    pane.until("over")
+    assert "gr\u00fc\u00dfe" == place.events(place.runs()[0].id)[0]["task"]
+
+
+def test_a_chat_in_lines_gives_events_as_json(place: Place, lines: Lines) -> None:
+    """With --json every event of each turn is a line on standard output, and nothing else is there."""
+    done = lines("one\ntwo\n", "--json", "--model", place.script(SAYS))
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert ["one", "two"] == [event["task"] for event in events if event["type"] == "run.started"]
+    assert 2 == sum(event["type"] == "run.finished" for event in events)

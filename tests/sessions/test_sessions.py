@@ -389,6 +389,31 @@ def test_a_run_that_waits_is_cancelled_by_a_cancel_on_record(desk: Any) -> None:
     assert 2 == desk.elenco("approve", run.id, "a1").code
 
 
+def test_a_message_that_interrupts_does_so_when_the_run_is_resumed(desk: Any) -> None:
+    """`say --interrupt` to a run that waits ends the call at the resume; the model reads the message."""
+    file = desk.workspace / "agents" / "writer.md"
+    file.write_text(file.read_text().replace("[read_file", "[shell, read_file"))
+    run = desk.run("writer:\n  - calls: [{name: shell, arguments: {command: make}}]\n  - something else then\n")
+    assert 0 == desk.elenco("say", run.id, "not that", "--interrupt").code
+    said = desk.elenco("resume", run.id, "--quiet")
+    assert (0, "something else then\n") == (said.code, said.out), said.err
+    (told,) = [event for event in records(run) if isinstance(event, ToolFinished)]
+    assert ("interrupted", "interrupted by a message from you") == (told.kind, told.result)
+    assert ["the task", "not that"] == texts(run)
+
+
+def test_a_call_that_may_have_taken_effect_stays_unknown_when_it_is_cancelled(desk: Any) -> None:
+    """What an earlier process began is not called interrupted by a cancel or a message that comes after the crash."""
+    first = desk.run(TALK, "--yes")
+    at = next(place for place, event in enumerate(records(first), 1) if isinstance(event, ToolStarted))
+    for words, code in ((("cancel",), 130), (("say", "stop", "--interrupt"), 0)):
+        made = desk.state.run(desk.elenco("fork", first.id, "--at", str(at)).out.strip())
+        assert 0 == desk.elenco(words[0], made.id, *words[1:]).code
+        assert code == desk.elenco("resume", made.id, "--quiet").code
+        (told,) = [event for event in records(made) if isinstance(event, ToolFinished)]
+        assert ("unknown", True) == (told.kind, "it may have taken effect" in told.result)
+
+
 # --- talking -----------------------------------------------------------------------------------------------------
 
 
