@@ -41,7 +41,7 @@ TOO_EARLY = "Not done: nothing had been found yet."
 
 def digest(findings: Findings) -> str:
     """The final answer: the question, its quotes with `[path:line]`, and what was looked at."""
-    asked = _shown(findings.question)
+    asked = shown(findings.question)
     if not findings.quotes:
         return "\n".join((asked, nothing_found(findings), ONLY_QUOTES))
     strong = [quote for quote in findings.quotes if not quote.weak]
@@ -73,7 +73,8 @@ def failed(who: str, text: str) -> str:
     return f"{who} could not answer: {first}"
 
 
-def _shown(question: str) -> str:
+def shown(question: str) -> str:
+    """A question as it is told: a long one by its beginning, so that a hand-over is never cut."""
     if len(question) <= QUESTION_CHARS:
         return question
     return question[:QUESTION_CHARS].rsplit(" ", 1)[0] + " […]"

@@ -158,7 +158,9 @@ def _research(transcript: Transcript, offered: tuple[str, ...], last: bool) -> R
     if beyond_it(asked):
         return _text(say.CANNOT)
     found = _own(research(asked, transcript, reads=READ in offered or READ in transcript.names, last=last))
-    return found if isinstance(found, Reply) else _text(render_findings(found))
+    if isinstance(found, Reply):
+        return found
+    return _text(render_findings(attrs.evolve(found, question=say.shown(found.question))))
 
 
 def _own(found: Wanted | Findings | Stuck) -> Findings | Reply:
@@ -185,7 +187,9 @@ def _review(transcript: Transcript, last: bool) -> Reply:
         if any(_stands(quote, done) for done in reads)
     )
     dropped = len(handed.quotes) - len(kept)
-    return _text(render_findings(attrs.evolve(handed, quotes=kept, reread=len(handed.quotes), dropped=dropped)))
+    asked = say.shown(handed.question)
+    checked = attrs.evolve(handed, question=asked, quotes=kept, reread=len(handed.quotes), dropped=dropped)
+    return _text(render_findings(checked))
 
 
 def _range(quote: Quote) -> JsonObject:

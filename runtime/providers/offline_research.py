@@ -21,6 +21,9 @@ SEARCH = "search_passages"
 READ = "read_file"
 TOP = 16
 MOST_READS = 8
+MOST_MISSING = 20
+"""Words that nothing was found on, as far as they are told."""
+WORD_CHARS = 60
 
 _PUNCTUATION = "`'\"“”‘’()[]{}<>,;:?!.…*|"
 
@@ -154,4 +157,6 @@ def _missing(question: str, quotes: Sequence[Quote], found: Found) -> tuple[str,
         counts = dict(zip((term.stem for term in question_terms(search_words(question))), found.counts, strict=False))
         unknown = [term for term in absent if term.stem in counts and not counts[term.stem][1]]
         absent = unknown or absent
-    return tuple(dict.fromkeys(term.word.replace(",", "") for term in absent))
+    words = list(dict.fromkeys(term.word.replace(",", "") for term in absent))
+    told = [word if len(word) <= WORD_CHARS else f"{word[:WORD_CHARS]}…" for word in words[:MOST_MISSING]]
+    return (*told, "…") if len(words) > MOST_MISSING else tuple(told)

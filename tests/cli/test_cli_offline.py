@@ -55,6 +55,18 @@ def test_answer_quotes_the_files_with_path_and_line(done: Done) -> None:
     assert done.stdout.rstrip().split("\n")[-1].startswith("Read ")
 
 
+def test_a_question_of_any_length_gets_the_template(elenco: Run) -> None:
+    """A hand-over holds no more of a question than its beginning, so none is cut, and the answer stays a page."""
+    long = "-".join(["aaaaaaaaa"] * 6000)
+    words = " ".join(f"nowhere{number:04}x" for number in range(900))
+    done = elenco("run", "-", input=f"{long} {words}")
+    assert 0 == done.returncode, done.stderr
+    lines = done.stdout.rstrip().split("\n")
+    assert 3 == len(lines)
+    assert re.fullmatch(r"Nothing found on: .{60}…, nowhere0000x, .*nowhere0018x, …\. Searched 3 files\.", lines[1])
+    assert lines[2].startswith("offline/extract only quotes the files of this workspace.")
+
+
 def test_stderr_says_what_answers_within_which_limits(done: Done) -> None:
     """The first lines on stderr name the offline model and the limits, the last one what it took."""
     first, second = done.stderr.split("\n")[:2]

@@ -28,7 +28,8 @@ _REFUSING = re.compile(
     r"|not permitted|no access|could not|couldn't|don't have|do not have|lack|no longer|no \w+ credentials)\b",
     re.IGNORECASE,
 )
-_FACT = re.compile(r"[\w./\\-]*\d[\w./\\-]*|\w+(?:[./\\_]\w+)+|[a-z]+[A-Z]\w*")
+_FACT = re.compile(r"(?<![\w./\\-])[\w./\\-]*\d[\w./\\-]*|(?<!\w)\w+(?:[./\\_]\w+)+|(?<![a-z])[a-z]+[A-Z]\w*")
+"""Each looks only at the beginning of a run of its letters: to try every place in a long one costs its square."""
 
 
 @frozen

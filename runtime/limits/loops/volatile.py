@@ -12,7 +12,7 @@ times as much.
 import re
 
 _UNIT = r"(?:ns|us|µs|ms|s|secs?|seconds?|min|mins|minutes?|h|hrs?|hours?|d|days?)"
-_FIELD = re.compile(r"""([\w-]+)(["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,;}\])]+)""")
+_FIELD = re.compile(r"""(?<![\w-])([\w-]+)(["']?\s*[:=]\s*)("[^"\n]*"|'[^'\n]*'|[^\s,;}\])]+)""")
 _VOLATILE_FIELD = re.compile(
     r"(?!.*(?:[Rr]emain|[Ll]eft|[Ee]stimat|eta\b)).*"
     r"(?:_at|At|_ts|[Tt]imestamp|[Ee]lapsed|[Dd]uration|uptime|_time|Time|nonce|etag|_ms|Ms)"
