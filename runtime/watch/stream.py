@@ -40,7 +40,7 @@ from runtime.journal.state import RunState
 from runtime.messages import JsonObject
 from runtime.model import Delta
 
-from .joining import Piece, joined
+from .joining import Piece, Turn, joined
 
 PAGE = 500
 OUTPUT_KEPT = 4000
@@ -73,7 +73,7 @@ class LogStream:
         self._said_at = 0.0
         self.base = 0
         self._weight = 0
-        self._turns: dict[str, list[Delta]] = {}
+        self._turns: dict[str, Turn] = {}
         self._outputs: dict[str, str] = {}
         self.vitals: Callable[[], Mapping[str, Vitals]] = dict
         self._readers: set[Reader] = set()
@@ -111,8 +111,8 @@ class LogStream:
         """Show the pieces of one wake-up."""
         turn = self._turns.get(actor)
         if turn is None:
-            turn = self._turns[actor] = []
-        turn.extend(deltas)
+            turn = self._turns[actor] = Turn()
+        turn.add(deltas)
         if self._readers:
             self._say(actor, deltas)
 
@@ -187,7 +187,7 @@ class LogStream:
     def running_turns(self) -> JsonObject:
         """What each model call under way has said so far: actor -> pieces of kind, index and text."""
         return {
-            actor: [{"kind": kind, "index": index, "text": text} for (kind, index), text in _whole(turn).items()]
+            actor: [{"kind": each.kind, "index": each.index, "text": each.text} for each in turn.whole()]
             for actor, turn in self._turns.items()
         }
 
@@ -271,8 +271,9 @@ class LogStream:
         found: list[Record] = []
         for actor, turn in self._turns.items():
             reset = True
-            for (kind, index), text in _whole(turn).items():
-                found.append(self.synthetic(ModelDelta(actor=actor, kind=kind, text=text, index=index, reset=reset)))
+            for each in turn.whole():
+                said = ModelDelta(actor=actor, kind=each.kind, text=each.text, index=each.index, reset=reset)
+                found.append(self.synthetic(said))
                 reset = False
         return found
 
@@ -404,13 +405,6 @@ class Reader:
         self._seen = stream.live
         self._next = stream.seq + 1
         return found
-
-
-def _whole(turn: list[Delta]) -> dict[tuple[str, int], str]:
-    texts: dict[tuple[str, int], list[str]] = {}
-    for delta in turn:
-        texts.setdefault((delta.kind, delta.index), []).append(delta.text)
-    return {key: "".join(pieces) for key, pieces in texts.items()}
 
 
 def _weigh(event: Event) -> int:

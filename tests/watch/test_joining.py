@@ -13,6 +13,7 @@ from runtime.events import Event, ModelDelta, Record, ToolOutput, Warned
 from runtime.journal import MemoryJournal
 from runtime.model import Delta, DeltaKind
 from runtime.watch import LogStream, Reader
+from runtime.watch.joining import Turn
 
 ACTORS = st.sampled_from(["a", "b"])
 EVENTS: st.SearchStrategy[Event] = st.one_of(
@@ -117,3 +118,15 @@ async def test_many_pieces_become_one(autojump_clock: MockClock) -> None:
         ModelDelta(actor=actor, kind="text", text="".join(f"{number} " for number in range(*part)))
         for actor, *part in said
     ] == found
+
+
+@given(st.lists(st.lists(st.builds(Delta, st.sampled_from(["text", "arguments"]), st.text("xyz"), st.integers(0, 40)))))
+def test_a_turn_under_way_is_what_its_pieces_say(wakes: list[list[Delta]]) -> None:
+    """However the pieces came, each kind and index has its whole text, in the order in which they began."""
+    turn = Turn()
+    model: dict[tuple[DeltaKind, int], str] = {}
+    for deltas in wakes:
+        turn.add(deltas)
+        for delta in deltas:
+            model[delta.kind, delta.index] = model.get((delta.kind, delta.index), "") + delta.text
+        assert turn.whole() == [Delta(kind, text, index) for (kind, index), text in model.items()]
