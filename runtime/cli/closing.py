@@ -19,6 +19,9 @@ from .visible import one_line, visible
 
 _OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_PASSES = ("connect", "rate_limit", "overloaded", "truncated", "provider")
+"""What a server may get over: the run goes on where it stood once it has."""
+
 
 def answer(report: Report) -> str:
     """What goes to standard output; a partial answer says that it is one, and so does a missing one."""
@@ -91,7 +94,8 @@ def line(
             if failure is not None and failure.kind == "auth":
                 cure = "set another, then" if "refused the key" in failure.message else "then"
                 return f"{what}\n       {cure}: elenco resume {run}"
-            return f"{what}\nfailed   {facts}   run {run}   elenco show {run}"
+            passes = failure is not None and (failure.kind in _PASSES or (failure.status or 0) >= 500)
+            return f"{what}\nfailed   {facts}   run {run}   {'go on: elenco resume' if passes else 'elenco show'} {run}"
         case "cancelled":
             return f"cancelled   {facts}   run {run}   go on: {go_on(run, None)}"
 

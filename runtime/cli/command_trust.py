@@ -77,7 +77,10 @@ def _print_json(found: Survey, trusted: bool) -> None:
 
 
 def _list(as_json: bool) -> int:
-    for each in all_agreed():
+    agreed = list(all_agreed())
+    if not agreed and not as_json:
+        print("no workspace is trusted: elenco trust shows what this one would switch on", file=sys.stderr)
+    for each in agreed:
         try:
             found = survey(Path(each.workspace)) if Path(each.workspace).is_dir() else None
             state = "gone" if found is None else "trusted" if counts(found, each) else "changed since: asks again"

@@ -341,7 +341,9 @@ def explain(error: OSError) -> tuple[str, PathFault]:
             return "is a folder that is not empty", "kind"
         case errno.ENAMETOOLONG:
             return "is too long", "malformed"
-        case errno.EACCES | errno.EPERM | errno.EROFS:
+        case errno.EROFS:
+            return "is on a file system that can only be read", "failed"
+        case errno.EACCES | errno.EPERM:
             return "may not be used by this user (permission denied)", "failed"
         case _:
             return f"cannot be used: {os.strerror(error.errno or 0)}", "failed"

@@ -94,12 +94,13 @@ def test_busy_server_is_asked_again_and_the_wait_is_shown(ask: Run, serve: Serve
 
 
 def test_server_that_keeps_failing_is_given_up(ask: Run, serve: Serve) -> None:
-    """500 again and again: exit 1 after a bounded number of tries, with the server's own words."""
+    """500 again and again: exit 1 after a bounded number of tries, with the server's own words and how to go on."""
     url, seen = serve(refusal(500, "on \x1b[31mfire", **{"retry-after": "0"}))
     done = ask(url)
     assert (1, "") == (done.returncode, done.stdout)
     assert 4 == len(seen)
     assert "on \\x1b[31mfire" in done.stderr
+    assert re.search(r"^failed   0 steps, .*   run (\w+)   go on: elenco resume \1$", done.stderr, re.MULTILINE)
     assert "\x1b" not in done.stderr
 
 
