@@ -49,7 +49,20 @@ def check(play: Any, journal: MemoryJournal, told: list[str]) -> None:
     assert not lead.reservations
 
 
-@pytest.mark.parametrize("window", [4_000] if not FULL else [3_000, 4_000, 6_000])
+async def test_a_window_that_holds_no_two_rounds_ends_the_run_and_says_so(play: Any, dying: Callable[..., Any]) -> None:
+    """Where prompt and tools take two thirds of the window, compacting cannot help: the run stops before a request."""
+    play.window, play.script = 3_000, pages()
+    whole = dying(play.world)
+    expected = await play.begin(whole)
+    assert (expected.status, expected.reason) == ("stopped", "context_window")
+    assert "of 3,000 tokens are taken" in expected.detail
+    asked = [record.event for record in whole.records if isinstance(record.event, ModelRequested)]
+    assert all(each.estimate <= 3_000 for each in asked if each.purpose == "turn")
+    stamped = [what for _, what, _ in play.world.done]
+    assert stamped == [f"form{number}" for number in range(len(stamped))]
+
+
+@pytest.mark.parametrize("window", [4_000] if not FULL else [4_000, 5_000, 6_000])
 async def test_a_process_that_dies_around_a_compaction_is_followed_by_one_that_ends_well(
     play: Any, dying: Callable[..., Any], window: int
 ) -> None:
