@@ -56,7 +56,8 @@ def page(dash: Dash, chromium: Browser) -> Iterator[Page]:
     found = chromium.page(dash.link, 1360, 900)
     found.until("document.querySelector('h1')")
     yield found
-    thrown = [each["exceptionDetails"]["text"] for each in found.heard("Runtime.exceptionThrown")]
+    details = [each["exceptionDetails"] for each in found.heard("Runtime.exceptionThrown")]
+    thrown = [each.get("exception", {}).get("description", each["text"]) for each in details]
     assert [] == thrown + [each["entry"]["text"] for each in found.heard("Log.entryAdded")]
     assert None is found.js("window.hit")
 

@@ -71,7 +71,7 @@ function Requests({ id, run }) {
   return html`<section class="card" aria-label="the request"><div class="buttons"><h2>The request</h2>
       ${wire ? "" : html`<${Step} what="request" at=${at} number=${asked.length} go=${go} />`}
       ${sent.length > 0 && html`<label class="check"><input type="checkbox" checked=${wire} onChange=${(event) => setWire(event.target.checked)} /> as sent (${sent.length})</label>`}</div>
-    ${wire ? sent.map((each) => html`<${Sent} key=${each.name} sent=${each} />`) : found?.seq === seq && html`<${Request} found=${found} event=${asked[at]} />`}
+    ${wire ? sent.map((each) => html`<${Sent} key=${each.name} sent=${each} />`) : seq && found?.seq === seq && html`<${Request} found=${found} event=${asked[at]} />`}
   </section>`;
 }
 
