@@ -88,7 +88,14 @@ def _provider(entry: Entry, kept: Kept, browser: Browser | None) -> OAuthClientP
     async def show(url: str) -> None:
         if browser is None:
             raise Unusable(f"it wants a new sign-in: elenco mcp login {entry.name}")
-        if (address := await browser(url)) is not None:
+        await ear.open()  # before anybody has the address: a browser that need not ask is back at once
+        address: str | None = ""
+        try:
+            address = await browser(url)
+        finally:
+            if address is not None:
+                ear.close()
+        if address is not None:
             led_back.append(address)
 
     async def hear() -> AuthorizationCodeResult:
@@ -121,10 +128,22 @@ class Ear:
 
     def __init__(self, port: int) -> None:
         self._port = port or secrets.choice(range(49152, 65000))
+        self._listeners: list[trio.SocketListener] = []
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self._port}{PATH}"
+
+    async def open(self) -> None:
+        """Listen from now on: who comes before `hear` waits in line. Raises OSError."""
+        if not self._listeners:
+            self._listeners = await trio.open_tcp_listeners(self._port, host="127.0.0.1")
+
+    def close(self) -> None:
+        """Listen no more."""
+        for listener in self._listeners:
+            listener.socket.close()
+        self._listeners = []
 
     async def hear(self) -> str:
         """The first address under PATH that is asked for. Raises Unusable when nobody comes in time, OSError."""
@@ -145,13 +164,16 @@ class Ear:
                     await stream.send_all(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
             await trio.aclose_forcefully(stream)
 
-        listeners = await trio.open_tcp_listeners(self._port, host="127.0.0.1")
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.serve_listeners, answer, listeners)
-            with trio.move_on_after(PATIENCE):
-                await done.wait()
-                await trio.sleep(0.1)  # the page is on its way
-            nursery.cancel_scope.cancel()
+        await self.open()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.serve_listeners, answer, self._listeners)
+                with trio.move_on_after(PATIENCE):
+                    await done.wait()
+                    await trio.sleep(0.1)  # the page is on its way
+                nursery.cancel_scope.cancel()
+        finally:
+            self.close()
         if not found:
             raise Unusable(f"nobody signed in within {PATIENCE:g} s")
         return found[0]

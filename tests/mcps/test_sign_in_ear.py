@@ -1,0 +1,20 @@
+"""The port that a sign-in leads back to."""
+
+from __future__ import annotations
+
+import trio
+
+from runtime.mcps.sign_in import PATH, Ear
+
+
+async def test_a_browser_that_is_back_before_anybody_waits_is_heard() -> None:
+    """The port is open before the address is shown: a browser that need not ask anybody is back at once."""
+    ear = Ear(0)
+    await ear.open()
+    port = int(ear.address.removesuffix(PATH).rpartition(":")[2])
+    browser = await trio.open_tcp_stream("127.0.0.1", port)
+    await browser.send_all(f"GET {PATH}?code=abc HTTP/1.1\r\n\r\n".encode())
+    with trio.fail_after(30):
+        assert f"{PATH}?code=abc" == await ear.hear()
+        assert b"Signed in" in await browser.receive_some()
+    await browser.aclose()
