@@ -176,6 +176,14 @@ def test_a_live_run_is_watched_steered_and_brought_to_its_end(dash: Dash, place:
         page.click(".scrub button", "Now")
         page.until("document.querySelector('.head .state.completed')")
 
+        # Through the actors by keys: one up, and down again to the writer.
+        chosen = "document.querySelector('.card.actor h2').textContent"
+        assert page.js(chosen).startswith("writer-1")
+        page.key("k")
+        page.until(f"!{chosen}.startsWith('writer-1')")
+        page.key("j")
+        page.until(f"{chosen}.startsWith('writer-1')")
+
         # What is taken away is what is on record.
         page.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(place.workspace))
         page.click(".head button", "Export events")
