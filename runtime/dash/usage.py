@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from operator import itemgetter
 from typing import TypeAlias
 
 import attrs
@@ -17,6 +19,8 @@ from .spending import TYPES, RunSpending, by_day
 
 Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
 """Inode, size and time of a journal and of the log beside it: while they stay, so does what they hold."""
+_COARSE = 10**9
+"""Nanoseconds: two changes nearer to each other may bear the same time."""
 
 
 @attrs.define
@@ -74,7 +78,10 @@ def _replaced(before: Stamp, now: Stamp) -> bool:
 
 
 def _stamp(folder: RunFolder) -> Stamp:
-    """Taken before the journal is read: what is written meanwhile gives another one next time."""
+    """Taken before the journal is read: what is written meanwhile gives another one next time.
+
+    A file system's clock is coarse, so a journal written just now gets a stamp of its own at each look.
+    """
     found: list[tuple[int, int, int]] = []
     for path in (folder.journal, folder.journal.with_name(f"{folder.journal.name}-wal")):
         try:
@@ -82,4 +89,6 @@ def _stamp(folder: RunFolder) -> Stamp:
         except OSError:
             continue
         found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    if found and (now := time.time_ns()) - max(found, key=itemgetter(2))[2] < _COARSE:
+        found.append((0, 0, now))
     return tuple(found)

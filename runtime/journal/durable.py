@@ -1,10 +1,10 @@
 """The journal on disk: one SQLite database a run, one writer, one commit for everybody who waits.
 
 Commits run in one thread of the journal's own, which takes them from a queue and tells of them through a pipe: that
-costs less than half of a trip through Trio's worker threads. Whoever needs a barrier starts a commit, or shares the
-next one when one is under way. An actor that is alone at work first waits in place for PATIENCE: a fast disk is done
-sooner than Trio could be told. What nobody waits for is committed within about 50 ms. After the first failed commit
-nothing is ever written again.
+costs less than half of a trip through Trio's worker threads. Whoever needs a barrier lets the others who are at work
+append, then starts one commit for all and waits for it in place, for PATIENCE: a fast disk is done sooner than Trio
+could be told. On a slow one all wait in Trio's way, and share the next commit when one is under way. What nobody waits
+for is committed within about 50 ms. After the first failed commit nothing is ever written again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ from .rows import Row, encode_body, ref_of
 
 TICK = 0.025
 """Seconds between looks for events nobody waits for: they are committed at the second look."""
-PATIENCE = 0.001
-"""Seconds for which a commit is waited for without letting other tasks run, where one actor alone is at work."""
+PATIENCE = 0.003
+"""Seconds for which a commit is waited for without letting other tasks run; a disk that had been idle takes one."""
+FEW = 4
+"""Actors in one commit up to which the next is waited for in place: a crowd has better to do meanwhile."""
 SLOW = 64
 """Commits that are waited for in Trio's way after one that took longer than PATIENCE."""
+YOUNG = 16
+"""Commits after which a run is taken for a long one: more of its log is written ahead then, a piece after each."""
 CLOSING = 10.0
 """Seconds the last commit may take when the journal is closed."""
 
@@ -94,7 +98,6 @@ class SqliteJournal:
         self._idle = trio.lowlevel.ParkingLot()
         self._serving = trio.CancelScope(shield=True)
         self._commits = 0
-        self._at_work: str | None = None
         self._crowd = False
         self._slow = 0
 
@@ -127,8 +130,6 @@ class SqliteJournal:
             if key in self._once:
                 raise already_recorded(event)
             self._once.add(key)
-        if event.actor != self._at_work:
-            self._at_work, self._crowd = event.actor, True
         seq = self._last = self._last + 1
         at = self._clock()
         if len(body) > BIG:
@@ -146,9 +147,9 @@ class SqliteJournal:
         if self._durable >= target:
             await trio.lowlevel.checkpoint()
             return
-        if self._alone():
+        if self._in_place():
             await trio.lowlevel.checkpoint()  # Others who are at work append now, and share the commit.
-            if self._alone() and self._durable < target and self._failure is None:
+            if self._in_place() and self._durable < target and self._failure is None:
                 self._start()
                 if (batch := self._writer.done_within(PATIENCE)) is not None:
                     self._settle(batch)
@@ -159,8 +160,8 @@ class SqliteJournal:
         if self._durable < target:
             raise JournalError(self._failure or "the journal is closed")
 
-    def _alone(self) -> bool:
-        """Whether one actor alone has appended since the last commit, and the disk has been fast of late."""
+    def _in_place(self) -> bool:
+        """Whether a commit can begin now, few share it, and the disk has been fast of late."""
         return not (self._crowd or self._slow or self._writer.busy)
 
     async def _commit_with_others(self, target: int) -> None:
@@ -197,7 +198,7 @@ class SqliteJournal:
     def _start(self) -> None:
         batch = _Batch(self._rows, self._records, self._big)
         self._rows, self._records, self._big = [], [], {}
-        self._crowd = False
+        self._crowd = len({row[2] for row in batch.rows}) > FEW
         self._writer.start(batch)
 
     async def serve(self) -> None:
@@ -336,9 +337,12 @@ class _Writer:
         os.close(self._done_writer)
 
     def _run(self) -> None:
+        count, longer = 0, True
         try:
             while self._commit(self._commits.get()):
-                pass
+                count += 1
+                if longer and (count == 1 or count > YOUNG):
+                    longer = self._database.lengthen_log()
         finally:
             self._database.close()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,23 @@ async def test_a_run_that_goes_on_is_read_on(tmp_path: Path) -> None:
         await journal.barrier()
         assert total(usage) == (2, 107, 0.75)
     assert total(usage) == (2, 107, 0.75)
+
+
+async def test_a_change_within_one_tick_of_the_file_systems_clock_is_seen(tmp_path: Path) -> None:
+    """A long run writes over zeros in its log, so neither size nor, for a moment, time tells of what is new."""
+    state = open_state(str(tmp_path / "state"))
+    folder = create_run(state, random.Random(1))
+    usage = Spending(state)
+    tick = time.time_ns() + 10**11
+    async with open_journal(folder, clock=lambda: NOON) as journal:
+        for event in BEGUN:
+            journal.append(event)
+        for count in range(1, 60):
+            journal.append(settled("lead", 1, 0.0))
+            await journal.barrier()
+            for path in folder.path.glob("journal.db*"):
+                os.utime(path, ns=(tick, tick))
+            assert total(usage) == (count, count, 0.0)
 
 
 async def test_what_a_fork_copied_counts_where_it_was_spent(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import trio
 from runtime.errors import JournalError
 from runtime.events import ToolFinished, Warned
 from runtime.journal import RunFolder, RunReader, create_run, follow, open_journal, open_state
-from runtime.journal.database import Database
+from runtime.journal.database import LOG_AHEAD, Database
 from runtime.journal.lock import is_owned
 
 WRITER = """
@@ -116,6 +116,51 @@ def test_a_log_cut_anywhere_gives_a_clean_prefix(folder: RunFolder, tmp_path: Pa
         with RunReader(torn) as reader:
             found = [record.event for record in reader.records()]
         assert found == [Warned(actor="root", text=str(seq)) for seq in range(1, 6 if cut == after else 4)]
+
+
+def test_a_log_written_ahead_and_torn_anywhere_gives_a_clean_prefix(folder: RunFolder, tmp_path: Path) -> None:
+    """Zeros stand after the log, as a long run has them: what was written of the last commit counts whole or not."""
+    database = Database.for_writer(folder.journal, 0.0)
+    database.commit([(1, 0.0, "root", "warning", None, '{"text":"1"}', None)])
+    wal = folder.path / "journal.db-wal"
+    before = wal.stat().st_size
+    while database.lengthen_log():
+        assert wal.stat().st_size > before
+    assert LOG_AHEAD <= wal.stat().st_size < 2 * LOG_AHEAD
+    database.commit([(2, 0.0, "root", "warning", None, '{"text":"2"}', None)])
+    earlier, main = wal.read_bytes(), folder.journal.read_bytes()
+    database.commit([(3, 0.0, "root", "warning", None, '{"text":"3"}', None)])
+    later = wal.read_bytes()
+    database.close()
+    assert len(earlier) == len(later)
+    changed = [at for at, (old, new) in enumerate(zip(earlier, later, strict=True)) if old != new]
+    for cut in (*range(changed[0], changed[-1] + 1, 13), changed[-1] + 1):
+        torn = RunFolder(tmp_path / f"torn-{cut}")
+        torn.path.mkdir()
+        torn.journal.write_bytes(main)
+        (torn.path / "journal.db-wal").write_bytes(later[:cut] + earlier[cut:])
+        again = Database.for_writer(torn.journal, 0.0)
+        assert again.last_seq() == (3 if cut > changed[-1] else 2)
+        again.commit([(again.last_seq() + 1, 0.0, "root", "warning", None, '{"text":"new"}', None)])
+        assert [record.event for record in again.records(1, 9)][-1] == Warned(actor="root", text="new")
+        again.close()
+        shutil.rmtree(torn.path)
+
+
+def test_a_log_is_begun_again_before_it_is_longer_than_what_was_written_ahead(folder: RunFolder) -> None:
+    """Thousands of commits of a run write over the same log, however much they hold."""
+    database = Database.for_writer(folder.journal, 0.0)
+    chance = random.Random(5)
+    for seq in range(1, 2001):
+        database.commit([(seq, 0.0, "root", "warning", None, f'{{"text":"{"x" * chance.randrange(9000)}"}}', None)])
+        if seq > 16:
+            database.lengthen_log()
+    assert LOG_AHEAD <= (folder.path / "journal.db-wal").stat().st_size < 2 * LOG_AHEAD
+    database.close()
+    assert not (folder.path / "journal.db-wal").exists()
+    check(folder)
+    with RunReader(folder) as reader:
+        assert reader.last_seq() == 2000
 
 
 def test_garbage_after_the_log_is_passed_over(folder: RunFolder, tmp_path: Path) -> None:
