@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
@@ -30,6 +32,9 @@ Browser: TypeAlias = Callable[[str], Awaitable[str | None]]
 PATH = "/callback"
 PATIENCE = 300.0
 """Seconds a person has to sign in."""
+PORTS = range(15_000, 32_000)
+"""Where a browser is led back to: below what systems give to connections that go out."""
+_TRIES = 100
 _PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nSigned in. You can close this page.\n"
 
 
@@ -123,11 +128,22 @@ def _code(address: str) -> AuthorizationCodeResult:
     return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
 
 
+def free_port(ports: Sequence[int] = PORTS) -> int:
+    """One of the ports that nobody has now. Raises Unusable."""
+    for _ in range(_TRIES):
+        port = secrets.choice(ports)
+        with socket.socket() as tried, suppress(OSError):
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", port))
+            return port
+    raise Unusable("no port is free on this machine for a browser to be led back to")
+
+
 class Ear:
     """Where a browser is led back to: a port of this machine, chosen at once, listened at only while somebody waits."""
 
     def __init__(self, port: int) -> None:
-        self._port = port or secrets.choice(range(49152, 65000))
+        self._port = port or free_port()
         self._listeners: list[trio.SocketListener] = []
 
     @property
@@ -135,9 +151,13 @@ class Ear:
         return f"http://127.0.0.1:{self._port}{PATH}"
 
     async def open(self) -> None:
-        """Listen from now on: who comes before `hear` waits in line. Raises OSError."""
+        """Listen from now on: who comes before `hear` waits in line. Raises Unusable."""
         if not self._listeners:
-            self._listeners = await trio.open_tcp_listeners(self._port, host="127.0.0.1")
+            try:
+                self._listeners = await trio.open_tcp_listeners(self._port, host="127.0.0.1")
+            except OSError as error:
+                why = error.strerror or str(error)
+                raise Unusable(f"a browser cannot be led back to port {self._port} of this machine: {why}") from error
 
     def close(self) -> None:
         """Listen no more."""
@@ -146,7 +166,7 @@ class Ear:
         self._listeners = []
 
     async def hear(self) -> str:
-        """The first address under PATH that is asked for. Raises Unusable when nobody comes in time, OSError."""
+        """The first address under PATH that is asked for. Raises Unusable, also when nobody comes in time."""
         found: list[str] = []
         done = trio.Event()
 

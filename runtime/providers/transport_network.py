@@ -5,6 +5,8 @@ done in a cancelled task; an idle stream can be asked whether the server has hun
 that has arrived, over TLS too, where Trio's stream wakes its reader once per record.
 """
 
+import errno
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -53,9 +55,39 @@ async def connect_tcp(host: str, port: int) -> NetworkStream:
 
     Raises `OSError`. A cancelled call leaves no socket behind.
     """
+    if (family := _family(host)) is not None:
+        return TcpStream(await _connected(family, (host, port)))
     stream = await trio.open_tcp_stream(host, port)
     # The socket is taken out of Trio's wrapper (options set there stay): ours has no checkpoint per call.
     return TcpStream(socket.socket(fileno=stream.socket.detach()))
+
+
+def _family(host: str) -> socket.AddressFamily | None:
+    """That of an address in numbers, None for a name."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return family
+    return None
+
+
+async def _connected(family: socket.AddressFamily, address: tuple[str, int]) -> socket.socket:
+    """A socket connected to an address in numbers: there is nothing to look up, and no second one to try meanwhile."""
+    await trio.lowlevel.checkpoint_if_cancelled()
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        error = sock.connect_ex(address)
+        if error in (errno.EINPROGRESS, errno.EWOULDBLOCK):
+            await trio.lowlevel.wait_writable(sock)
+            error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 class TcpStream:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
 import trio
 
-from runtime.mcps.sign_in import PATH, Ear
+from runtime.mcps.sign_in import PATH, Ear, free_port
+from runtime.mcps.transports import Unusable
 
 
 async def test_a_browser_that_is_back_before_anybody_waits_is_heard() -> None:
@@ -18,3 +22,16 @@ async def test_a_browser_that_is_back_before_anybody_waits_is_heard() -> None:
         assert f"{PATH}?code=abc" == await ear.hear()
         assert b"Signed in" in await browser.receive_some()
     await browser.aclose()
+
+
+async def test_a_port_that_is_taken_is_not_chosen_and_is_told() -> None:
+    """A port that others have is passed over; where it was asked for, one line says what cannot be."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        with pytest.raises(Unusable, match="no port is free"):
+            free_port([taken])
+        with pytest.raises(Unusable, match=f"led back to port {taken} of this machine: .*in use"):
+            await Ear(taken).open()
+    assert taken == free_port([taken])

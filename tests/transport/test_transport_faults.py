@@ -1,9 +1,10 @@
 """What goes wrong on the way: time-outs, resets, stale connections, and a cancel at every moment."""
 
 import os
+import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, suppress
 from functools import partial
 
 import httpx
@@ -48,6 +49,24 @@ async def test_a_connect_that_hangs_times_out(autojump_clock: MockClock) -> None
 
     transport = DirectTransport(connect=connect)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert await fails_after(transport, httpx.ConnectTimeout) == 1.0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+async def test_a_connect_to_a_full_server_times_out_and_leaves_no_socket(autojump_clock: MockClock) -> None:
+    """A server that takes no more connections is a ConnectTimeout, and what was begun is closed."""
+    with socket.socket() as listener, ExitStack() as crowd:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        address = listener.getsockname()
+        for _ in range(4):
+            client = crowd.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(address)
+        before = sorted(os.listdir("/proc/self/fd"))
+        transport = DirectTransport()
+        with pytest.raises(httpx.ConnectTimeout):
+            await fetch(transport, httpx.URL(f"http://127.0.0.1:{address[1]}/"))
+        assert sorted(os.listdir("/proc/self/fd")) == before
 
 
 async def test_a_handshake_that_hangs_times_out_and_closes(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
