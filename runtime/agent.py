@@ -250,7 +250,7 @@ class Agent(Actor[Assignment, Report]):
     def _add(self, reply: AssistantMessage) -> None:
         self.history.add(reply)
         if reply.text.strip():
-            self.standing.said = reply.text
+            self.standing.said, self.cut_text = reply.text, ""
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> Stop | None:
         work = self.work = self.work or Round(calls, self.result_cap)
@@ -446,7 +446,7 @@ class Agent(Actor[Assignment, Report]):
     @property
     def words(self) -> str:
         """The newest words of its model: its partial work."""
-        return self.answers.masked(self.standing.said or self.cut_text)
+        return self.answers.masked(self.cut_text or self.standing.said)
 
     def _end(self, report: Report) -> Report:
         self.standing.ended = True

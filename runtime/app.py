@@ -21,6 +21,7 @@ from .config import Humans
 from .continuation import Continuation
 from .deadlines import Deadlines
 from .definitions import Definition
+from .definitions import Permissions as Written
 from .errors import ElencoError, JournalError, UsageError, first_of
 from .events import CancelRequested, RunFinished, RunStarted, Warned
 from .gate import Gate
@@ -115,8 +116,8 @@ def plan(
     ).or_else(ROOT_DEFAULTS)
     known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
     for member in seen.members:
-        if not set(member.tools) <= set(known):
-            refuse_faulty(seen.cast, member, tools=known)
+        if not set(member.tools) <= set(known) or member.permissions != Written():
+            refuse_faulty(seen.cast, member, tools=known, servers=seen.servers, strict=True)
         own_tools(known, member)
         ref = models.resolve(member.model or seen.model)
         if ref.price is None and needs_price(limits, limits_of(member)):

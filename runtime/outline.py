@@ -295,10 +295,12 @@ def refuse_faulty(
     shelf: Shelf | None = None,
     servers: Iterable[str] | None = None,
     workspace: Path | None = None,
+    strict: bool = False,
 ) -> None:
     """Look at what a file names: other agents, rules, the model (`check` is told the file as well), skills and tools.
 
-    The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given.
+    The names of `tools`, of the skills on a `shelf` and of `servers` are looked at where they are given; with `strict`,
+    those that rules begin with as well.
 
     A check of the output is looked for in `workspace`.
 
@@ -326,6 +328,7 @@ def refuse_faulty(
         tools=tools,
         servers=servers,
         skills=shelf.skills if shelf is not None else None,
+        strict=strict,
         check_model=None if check is None else lambda name: check(name, definition.path),
         workspace=workspace,
     )

@@ -165,7 +165,7 @@ async def _attempt(
     except StreamCut as cut:
         settle(me, model, grant, _guess(grant, shown), None, replied=True)
         run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=str(cut)))
-        if purpose != "summary":
+        if purpose != "summary" and not me.standing.said:
             me.cut_text = "".join(shown.text)
         return Stop("loop", str(cut))
     except ProviderError as error:
@@ -181,6 +181,8 @@ async def _attempt(
         raise
     except BaseException:
         settle(me, model, grant, _guess(grant, shown), None, replied=False)
+        if purpose != "summary" and len(text := "".join(shown.text)) > len(me.cut_text):
+            me.cut_text = text
         raise
     return _accept(me, model, reply, grant, purpose, trio.current_time() - started, shown)
 

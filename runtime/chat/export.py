@@ -15,7 +15,7 @@ def export(state: State, run: str, folder: Path, name: str = "") -> Path:
     name is a whole path. Raises UsageError where that cannot be written or is there already, JournalError.
     """
     file = folder / Path(name or f"elenco-{run}.md").expanduser()
-    text = "\n".join(page(load(state.run(run)), run, full=True)) + "\n"
+    text = "\n".join(page(load(state.run(run)), run, full=True, owned=True)) + "\n"
     try:
         with file.open("x", encoding="utf-8", errors="replace") as out:
             out.write(text)

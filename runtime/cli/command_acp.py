@@ -34,9 +34,10 @@ def run(arguments: argparse.Namespace) -> int:
     import trio
 
     from runtime.editor.agent import EditorAgent
-    from runtime.errors import first_of
     from runtime.journal.folder import open_state
     from runtime.pipes import pipes
+
+    from .interrupted import until_interrupted
 
     state = open_state(arguments.state)
 
@@ -44,12 +45,4 @@ def run(arguments: argparse.Namespace) -> int:
         async with pipes() as (send, receive):
             await EditorAgent(send, receive, options, state).serve()
 
-    try:
-        trio.run(serve)
-    except KeyboardInterrupt:
-        return 130
-    except BaseExceptionGroup as group:
-        if first_of(group, KeyboardInterrupt) is None:
-            raise
-        return 130
-    return 0
+    return 130 if trio.run(until_interrupted, serve) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from runtime.cast import find
@@ -49,24 +50,22 @@ def run(arguments: argparse.Namespace) -> int:
     from runtime.library import Runtime
     from runtime.mcps.cast_server import Terms, cast_server, serve_http, serve_pipes
 
+    from .interrupted import until_interrupted
+
     runtime = Runtime(workspace, (), model, {}, open_state(arguments.state))
     server = cast_server(runtime, agents, Terms(limits, tuple(arguments.allow), arguments.yes))
+    if arguments.port is None:
+        serve = partial(serve_pipes, server)
+    else:
+        serve = partial(serve_http, server, arguments.port, os.environ.get(TOKEN, ""), _tell)
     try:
-        if arguments.port is None:
-            trio.run(serve_pipes, server)
-        else:
-            trio.run(serve_http, server, arguments.port, os.environ.get(TOKEN, ""), _tell)
-    except KeyboardInterrupt:
-        return 130
+        return 130 if trio.run(until_interrupted, serve) else 0
     except BaseExceptionGroup as group:
-        if first_of(group, KeyboardInterrupt) is not None:
-            return 130
         if (taken := first_of(group, OSError)) is not None and arguments.port:
             raise ElencoError(f"cannot listen at port {arguments.port}: {taken.strerror}") from None
         raise
     except OSError as error:
         raise ElencoError(f"cannot listen at port {arguments.port}: {error.strerror}") from None
-    return 0
 
 
 def _tell(address: str) -> None:

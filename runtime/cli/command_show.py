@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from runtime.errors import UsageError
 from runtime.journal.folder import RunFolder, open_state
+from runtime.journal.lock import is_owned
 
 from .which import find, refuse_unbegun
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.format == "json":
         print(json.dumps(overview(state), ensure_ascii=True, indent=2, default=list))
     else:
-        print("\n".join(page(state, folder.id, full=arguments.format == "md")))
+        print("\n".join(page(state, folder.id, full=arguments.format == "md", owned=is_owned(folder.lock))))
     return 0
 
 

@@ -104,4 +104,4 @@ def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
         case "compact":
             return f"{arguments.actor or 'the root agent'} compacts before its next request{later}"
         case _:
-            return f"cancelled: {whom}{later}"
+            return f"cancelled: {whom}" + (f"   its report: elenco resume {run}" if recorded else "")

@@ -12,6 +12,7 @@ from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import count_text
 from runtime.messages import AssistantMessage, JsonObject, Message, ToolResults, UserMessage
 
+from .advice import go_on
 from .context_page import cached_share
 from .tree import MARKS, call_text, facts, short
 from .visible import one_line, visible
@@ -19,15 +20,19 @@ from .visible import one_line, visible
 SHOWN_LINES = 3
 
 
-def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
-    """The lines of the page; `full` leaves nothing out. Nothing in it is obeyed by a terminal."""
+def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]:
+    """The lines of the page; `full` leaves nothing out, `owned` says that a process works on the run.
+
+    Nothing in it is obeyed by a terminal.
+    """
     started = state.started
     assert started is not None
     report = state.finished.report if state.finished is not None else None
     yield f"# run {run}: {one_line(started.task, 100)}"
     yield ""
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.started_at))
-    yield f"{_status(state, report)}   agent {started.agent}   model {one_line(started.model, 80)}   started {at}"
+    status = _status(state, report, owned)
+    yield f"{status}   agent {started.agent}   model {one_line(started.model, 80)}   started {at}"
     yield f"workspace {visible(started.workspace)}"
     if (cached := cached_share(state.usage)) is not None:
         yield f"{cached} % of {count_text(state.usage.input)} input tokens came from the provider's cache"
@@ -46,6 +51,9 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
         yield f"? {request.actor} asks ({request.id})  {what}"
     for question in state.pending_questions:
         yield f"? {question.actor} asks you ({question.id})  {visible(question.text)}"
+    if report is None and not owned:
+        yield ""
+        yield f"go on: {go_on(run, None)}"
     if report:
         yield ""
         yield "## Answer" if report["status"] == "completed" else "## Partial answer"
@@ -60,9 +68,10 @@ def page(state: RunState, run: str, *, full: bool) -> Iterator[str]:
             yield visible(json.dumps(report["output"], ensure_ascii=False, indent=2))
 
 
-def _status(state: RunState, report: JsonObject | None) -> str:
+def _status(state: RunState, report: JsonObject | None, owned: bool) -> str:
     if report is None:
-        return state.phase
+        dead = "interrupted" if state.cancel is None else "cancelled"
+        return state.phase if owned or (state.phase == "waiting" and state.cancel is None) else dead
     return f"{report['status']}: {report['reason']}" if report.get("reason") else str(report["status"])
 
 

@@ -11,6 +11,7 @@ import attrs
 from runtime.errors import UsageError, did_you_mean
 from runtime.journal.blobs import Blobs
 from runtime.journal.folder import RunFolder, find_run
+from runtime.journal.lock import is_owned
 from runtime.journal.read import RunReader, load
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _page(folder: RunFolder) -> bytes:
     state = load(folder)
     if state.started is None:
         raise UsageError(f"run {folder.id} has no event on record")
-    return ("\n".join(page(state, folder.id, full=True)) + "\n").encode("utf-8", "replace")
+    return ("\n".join(page(state, folder.id, full=True, owned=is_owned(folder.lock))) + "\n").encode("utf-8", "replace")
 
 
 _EXPORTS: Mapping[str, _Export] = {

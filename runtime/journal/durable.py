@@ -119,6 +119,7 @@ class SqliteJournal:
         """How many commits were made so far."""
         return self._commits
 
+    @trio.lowlevel.enable_ki_protection
     def append(self, event: Event, body: str | None = None) -> int:
         if self._failure is not None:
             raise JournalError(self._failure)
@@ -150,11 +151,7 @@ class SqliteJournal:
         if self._in_place():
             await trio.lowlevel.checkpoint()  # Others who are at work append now, and share the commit.
             if self._in_place() and self._durable < target and self._failure is None:
-                self._start()
-                if (batch := self._writer.done_within(PATIENCE)) is not None:
-                    self._settle(batch)
-                else:
-                    self._slow = SLOW
+                self._commit_in_place()
         if self._durable < target and self._failure is None:
             await self._commit_with_others(target)
         if self._durable < target:
@@ -163,6 +160,14 @@ class SqliteJournal:
     def _in_place(self) -> bool:
         """Whether a commit can begin now, few share it, and the disk has been fast of late."""
         return not (self._crowd or self._slow or self._writer.busy)
+
+    @trio.lowlevel.enable_ki_protection
+    def _commit_in_place(self) -> None:
+        self._start()
+        if (batch := self._writer.done_within(PATIENCE)) is not None:
+            self._settle(batch)
+        else:
+            self._slow = SLOW
 
     async def _commit_with_others(self, target: int) -> None:
         task = trio.lowlevel.current_task()
@@ -195,12 +200,14 @@ class SqliteJournal:
 
     # --- committing ----------------------------------------------------------------------------------------------
 
+    @trio.lowlevel.enable_ki_protection
     def _start(self) -> None:
         batch = _Batch(self._rows, self._records, self._big)
         self._rows, self._records, self._big = [], [], {}
         self._crowd = len({row[2] for row in batch.rows}) > FEW
         self._writer.start(batch)
 
+    @trio.lowlevel.enable_ki_protection
     async def serve(self) -> None:
         """Settle each commit until the journal is closed; no cancellation from outside stops it before."""
         with self._serving:
@@ -225,6 +232,7 @@ class SqliteJournal:
         if self._waiters:
             self._start()
 
+    @trio.lowlevel.enable_ki_protection
     async def flush_lazily(self) -> None:
         """Commit what nobody waits for; runs until cancelled. In a fast loop it finds nothing to do."""
         seen = 0
@@ -256,6 +264,7 @@ class SqliteJournal:
         return (
             f"cannot write the journal {self._folder.journal}: {_why(error)}; the run stops here, "
             f"the first {self._durable} events are safe"
+            + (f"; go on: elenco resume {self._folder.id}" if self._durable else "")
         )
 
 
@@ -305,7 +314,6 @@ class _Writer:
         self._batch = batch
         self._commits.put(batch)
 
-    @trio.lowlevel.enable_ki_protection
     def done_within(self, seconds: float) -> _Batch | None:
         """The batch under way, waited for in place; None when it takes longer, and `finished` will tell."""
         batch = self._batch

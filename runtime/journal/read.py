@@ -232,7 +232,7 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
     if phase == "waiting" and (waits or owned):
         return RunInfo(row, "waiting", owned, waits)
     if not owned:
-        return RunInfo(row, "interrupted", owned, waits)
+        return RunInfo(row, "interrupted" if state.cancel is None else "cancelled", owned, waits)
     return RunInfo(row, "held" if phase == "held" else "running", owned, waits)
 
 

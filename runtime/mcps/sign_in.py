@@ -133,7 +133,6 @@ def free_port(ports: Sequence[int] = PORTS) -> int:
     for _ in range(_TRIES):
         port = secrets.choice(ports)
         with socket.socket() as tried, suppress(OSError):
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(("127.0.0.1", port))
             return port
     raise Unusable("no port is free on this machine for a browser to be led back to")

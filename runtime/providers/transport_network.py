@@ -55,7 +55,7 @@ async def connect_tcp(host: str, port: int) -> NetworkStream:
 
     Raises `OSError`. A cancelled call leaves no socket behind.
     """
-    if (family := _family(host)) is not None:
+    if 0 <= port < 65536 and (family := _family(host)) is not None:
         return TcpStream(await _connected(family, (host, port)))
     stream = await trio.open_tcp_stream(host, port)
     # The socket is taken out of Trio's wrapper (options set there stay): ours has no checkpoint per call.

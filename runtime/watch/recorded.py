@@ -35,6 +35,9 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
     if state.finished is not None:
         more = f"; elenco resume {run} takes limits" if isinstance(command, ChangeLimits) else ""
         raise UsageError(f"too late: run {run} has ended{more}")
+    if state.cancel is not None and not isinstance(command, Cancel | ChangeLimits):
+        by = state.cancel.by or "somebody"
+        raise UsageError(f"too late: run {run} was cancelled, by {by}; elenco resume {run} ends it with its report")
     match command:
         case Approve() | Deny():
             return [_decision(state, command)]

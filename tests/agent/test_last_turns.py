@@ -82,6 +82,19 @@ async def test_a_last_turn_that_hangs_is_cut_at_the_deadline(stage: Stage, autoj
     assert trio.current_time() < 101
 
 
+async def test_what_was_streamed_when_the_time_was_up_is_the_partial_answer(
+    stage: Stage, autojump_clock: MockClock
+) -> None:
+    """Words that were seen and paid for are in the report, however the call was ended."""
+    stage.agent("lead", tools=["look"], timeout=100)
+    words = " ".join(f"word{number}" for number in range(5000))
+    stage.script(f"lead: [{{text: before, call: {{name: look, arguments: {{}}}}}}, {{text: {words}, pace: 2}}]")
+    report = await stage.run()
+    assert ("stopped", "deadline") == (report.status, report.reason)
+    assert report.text.startswith("word0 word1 word2")
+    assert len(report.text) < len(words)
+
+
 async def test_results_share_what_a_round_may_add(stage: Stage) -> None:
     """Results over the round's cap are shortened, each with a handle under which the rest can be read."""
     stage.agent("lead", tools=["flood"])

@@ -248,6 +248,35 @@ def test_unknown_decision_is_refused_with_the_open_ones(elenco: Run, waiting: st
     assert (2, 1) == (refused.returncode, refused.stderr.count("open: a1"))
 
 
+def test_run_cancelled_without_a_process_takes_no_more_and_says_so(elenco: Run, waiting: str, place: Path) -> None:
+    """The list, the page and whoever decides are told that it was cancelled; a resume gives its report."""
+    assert f"elenco resume {waiting}" in elenco("show", waiting).stdout
+    cancelled = elenco("cancel", waiting)
+    assert (0, f"cancelled: run {waiting}   its report: elenco resume {waiting}\n") == (
+        cancelled.returncode,
+        cancelled.stderr,
+    )
+    assert "cancelled" in elenco("runs").stdout
+    assert re.search(r"^cancelled +agent coordinator", elenco("show", waiting).stdout, re.MULTILINE)
+    late = elenco("approve", waiting, "a1")
+    assert (2, 1) == (late.returncode, late.stderr.count(f"too late: run {waiting} was cancelled, by you"))
+    assert 130 == elenco("resume", waiting).returncode
+    assert not (place / "ws" / "notes.md").exists()
+
+
+@pytest.mark.parametrize("rules", ["deny: [writefile]", "ask: ['write_fil(x)']"])
+def test_mistyped_rule_of_an_agent_file_stops_the_run(elenco: Run, script: Script, place: Path, rules: str) -> None:
+    """A rule that would forbid nothing is told with its place; nothing runs."""
+    head = f"---\nname: coordinator\ndescription: d\ntools: [write_file]\npermissions: {{{rules}}}\n---\nLead.\n"
+    (place / "ws" / "agents").mkdir(exist_ok=True)
+    (place / "ws" / "agents" / "coordinator.md").write_text(head)
+    done = elenco("run", "Write", "--model", script(WRITE), "--yes")
+    assert 2 == done.returncode
+    assert "agents/coordinator.md:5:" in done.stderr
+    assert "did you mean 'write_file'" in done.stderr
+    assert not (place / "ws" / "notes.md").exists()
+
+
 def test_yes_answers_beforehand_and_a_deny_rule_still_holds(elenco: Run, script: Script, place: Path) -> None:
     """--yes lets the call run; --deny keeps it from running all the same."""
     model = script(WRITE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import trio.testing
 
 from runtime.errors import JournalError
 from runtime.events import ApprovalDecided, Record, ToolFinished, Unknown, Warned
-from runtime.journal import AlreadyRecorded, Blobs, Journal, RunFolder, create_run, open_journal, open_state
+from runtime.journal import AlreadyRecorded, Blobs, Journal, RunFolder, RunReader, create_run, open_journal, open_state
 from runtime.journal.database import SCHEMA, Database
 
 
@@ -409,3 +410,44 @@ async def test_shared_values_are_taken_as_they_are(folder: RunFolder) -> None:
         body["a"] = 2
         await journal.barrier()
     assert records(folder)[0].event == Unknown(name="x", body={"a": 1})
+
+
+@pytest.mark.parametrize("where", ["append", "publish"])
+def test_a_ctrl_c_within_the_journal_comes_after_it(folder: RunFolder, where: str) -> None:
+    """Whoever embeds Elenco may be interrupted anywhere: no event is lost, told of late, or leaves a gap."""
+    armed = False
+    shown: list[int] = []
+
+    def interrupt(at: str) -> None:
+        nonlocal armed
+        if armed and at == where:
+            armed = False
+            signal.raise_signal(signal.SIGINT)
+
+    def clock() -> float:
+        interrupt("append")
+        return 0.0
+
+    def publish(records: Sequence[Record]) -> None:
+        interrupt("publish")
+        shown.extend(record.seq for record in records)
+
+    async def main() -> None:
+        nonlocal armed
+        async with open_journal(folder, clock=clock) as journal:
+            journal.subscribe(publish)
+            journal.append(Warned(text="1"))
+            await journal.barrier()
+            armed = True
+            journal.append(Warned(text="2"))
+            await journal.barrier()
+            journal.append(Warned(text="3"))
+            await journal.barrier()
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+    with RunReader(folder) as reader:
+        found = [record.seq for record in reader.records()]
+    assert not armed
+    assert 2 <= len(found)
+    assert found == shown == list(range(1, len(found) + 1))
