@@ -61,6 +61,9 @@ from .tools import Tool
 from .tools.registry import built_in
 from .watch.stream import LogStream
 
+LAST_COMMIT = 10.0
+"""Seconds a disk has for the record of a run's end."""
+
 
 @attrs.frozen
 class Plan:
@@ -231,7 +234,10 @@ class LiveRun:
                     run.append(RunFinished(report=report_to_json(self._report)))
             except ActorFailed as failed:
                 self._error = first_of(failed.cause, ElencoError) or self._broken(failed.cause)
-            await run.journal.barrier()
+            with trio.move_on_after(LAST_COMMIT) as bound:
+                await run.journal.barrier()
+            if bound.cancelled_caught:
+                raise JournalError(f"the end of the run could not be written within {LAST_COMMIT:g} s")
         except ElencoError as error:
             self._error = self._error or error
         finally:

@@ -162,7 +162,7 @@ async def _viewed(
                 _announced(ready, folder, journal, shown, screen, resumption),
                 serve(live.stream, Steering(live), folder),
             ):
-                await nursery.start(_on_signals, live)
+                await nursery.start(_on_signals, live, None if shown.silent or shown.typing is not None else screen)
                 if shown.json:
                     await viewers.start(json_lines, live)
                 if shown.otel is not None:
@@ -273,17 +273,22 @@ def _write_answer(path: Path, text: str) -> str:
     return ""
 
 
-async def _on_signals(live: LiveRun, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """The first signal cancels the run cleanly, the second ends the process at once."""
+async def _on_signals(
+    live: LiveRun, screen: Screen | None, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """The first signal cancels the run cleanly, and is told on the `screen`; the second ends the process at once."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        task_status.started()
-        count = 0
-        async for number in signals:
-            count += 1
-            if count > 1:
-                leave(f"run {live.id}   go on: elenco resume {live.id}")
-                os._exit(130)
-            live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+        async with trio.open_nursery() as nursery:
+            task_status.started()
+            count = 0
+            async for number in signals:
+                count += 1
+                if count > 1:
+                    leave(f"run {live.id}   go on: elenco resume {live.id}")
+                    os._exit(130)
+                live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
+                if screen is not None:
+                    nursery.start_soon(screen.say, [f"stopping run {live.id}; the same again ends it at once"])
 
 
 def row_of(ready: Plan, folder: RunFolder, started: float) -> index.RunRow:

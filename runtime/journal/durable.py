@@ -43,6 +43,8 @@ YOUNG = 16
 """Commits after which a run is taken for a long one: more of its log is written ahead then, a piece after each."""
 CLOSING = 10.0
 """Seconds the last commit may take when the journal is closed."""
+MOMENT = 0.5
+"""Seconds its thread has to end after that."""
 
 
 @asynccontextmanager
@@ -248,8 +250,10 @@ class SqliteJournal:
 
     async def close(self) -> None:
         """Write the rest and end the writer's thread; shielded, and bounded by CLOSING seconds. Raises JournalError."""
+        latest = trio.current_time() + CLOSING
         try:
-            with trio.move_on_after(CLOSING, shield=True) as bound:
+            with trio.move_on_at(latest) as bound:
+                bound.shield = True
                 if self._failure is None:
                     await self.barrier()
             if bound.cancelled_caught:
@@ -257,7 +261,8 @@ class SqliteJournal:
         finally:
             self._failure = self._failure or "the journal is closed"
             self._serving.cancel()
-            with trio.move_on_after(CLOSING, shield=True):
+            with trio.move_on_at(max(latest, trio.current_time() + MOMENT)) as bound:
+                bound.shield = True
                 await self._writer.stop()
 
     def _explain(self, error: Exception) -> str:

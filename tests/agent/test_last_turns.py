@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 import trio
 
-from runtime.events import BudgetReserved, ContextCompacted, ModelFinished, NoteAdded
+from runtime.errors import JournalError
+from runtime.events import ActorFinished, BudgetReserved, ContextCompacted, ModelFinished, NoteAdded
+from runtime.journal import MemoryJournal
 from runtime.limits.limits import Limits
 
 if TYPE_CHECKING:
@@ -180,3 +183,22 @@ async def test_a_child_that_is_cut_off_leaves_its_words(stage: Stage, autojump_c
     result = stage.results("lead")[0]
     assert "interrupted" == result.kind
     assert result.result.endswith("Partial work of aide:\na first find")
+
+
+class Stuck(MemoryJournal):
+    """A disk that answers no more once an actor has ended."""
+
+    async def barrier(self) -> None:
+        if any(isinstance(record.event, ActorFinished) for record in self.records):
+            await trio.sleep_forever()
+        await super().barrier()
+
+
+async def test_a_disk_that_no_longer_answers_holds_no_end_up(stage: Stage, autojump_clock: MockClock) -> None:
+    """The end of a run is told as not recorded after a while, and the program goes on."""
+    stage.agent("lead")
+    stage.script("lead: [done]")
+    stage.journal = Stuck()
+    with pytest.raises(JournalError, match="could not be written within 10 s"):
+        await stage.run()
+    assert trio.current_time() < 30
