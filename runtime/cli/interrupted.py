@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Awaitable, Callable
 
 import trio
+
+from runtime.signals import ending_signals
 
 
 async def until_interrupted(serve: Callable[[], Awaitable[None]]) -> bool:
     """Serve to the end, or to the first signal, which cancels it cleanly; whether one came.
 
-    A second signal ends the process at once. Without this a KeyboardInterrupt would come up wherever Python is.
+    A second signal ends the process at once. A cancelled call leaves what a cancelled `serve` does.
+    Without this a KeyboardInterrupt would come up wherever Python is.
     """
     came = False
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+    with trio.open_signal_receiver(*ending_signals()) as signals:
         async with trio.open_nursery() as nursery:
 
             async def listen() -> None:

@@ -27,6 +27,7 @@ from runtime.journal.read import load
 from runtime.known import OFFLINE
 from runtime.record import report_to_json
 from runtime.report import Report
+from runtime.signals import ending_signals
 from runtime.steering import Steering
 from runtime.telemetry.target import Target, asked_for
 from runtime.watch.control import serve
@@ -277,7 +278,7 @@ async def _on_signals(
     live: LiveRun, screen: Screen | None, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
     """The first signal cancels the run cleanly, and is told on the `screen`; the second ends the process at once."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+    with trio.open_signal_receiver(*ending_signals()) as signals:
         async with trio.open_nursery() as nursery:
             task_status.started()
             count = 0

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import signal
 import socket
 from collections.abc import Callable, Generator
 
@@ -14,6 +13,7 @@ import attrs
 
 from runtime.errors import ElencoError
 from runtime.journal.folder import State
+from runtime.signals import ending_signals
 
 from .admission import Door
 from .shell import Shell
@@ -22,7 +22,6 @@ from .site import Desk, site
 LOOPBACK = "127.0.0.1"
 GRACE = 1
 """Seconds that answers under way have when the server ends."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @attrs.frozen
@@ -94,6 +93,6 @@ async def _serve(state: State, listening: socket.socket, told: Callable[[Address
         server.should_exit = True
 
     loop = asyncio.get_running_loop()
-    for each in _SIGNALS:
+    for each in ending_signals():
         loop.add_signal_handler(each, stop)
     await server.serve([listening])

@@ -47,6 +47,19 @@ def test_first_signal_cancels_with_a_report_on_record(
     assert not (place / "state" / "runs" / run / "control.json").exists()
 
 
+def test_run_under_nohup_outlives_its_terminal(start: Start, script: Script, record: Record, until: Until) -> None:
+    """Where SIGHUP is ignored from the beginning it stays so, and is not counted as the first of two signals."""
+    process = start(
+        "run", "Wait", "--model", script(SLOW), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
+    run = until("actor.started", 2)
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    stdout, _ = process.communicate(timeout=20)
+    assert (130, "Partial answer (cancelled):\nbegun\n") == (process.returncode, stdout)
+    assert ["SIGTERM"] == [event["by"] for event in record(run) if event["type"] == "cancel.requested"]
+
+
 def test_second_signal_ends_the_process_at_once(start: Start, script: Script, record: Record, until: Until) -> None:
     """Two signals in a row: exit 130 now, without a traceback; the run can be taken up from its record."""
     process = start("run", "Wait", "--model", script(SLOW))
