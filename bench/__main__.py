@@ -125,6 +125,9 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="make the study's virtual environment first")
     parser.add_argument("--json", type=Path, help="write every figure of every repeat to this file")
     options = parser.parse_args()
+    only: list[str] = options.only.split(",")
+    if unknown := [name for name in only if name not in (*WORKLOADS, *OTHERS)]:
+        parser.error(f"no workload {unknown[0]!r}: {', '.join((*WORKLOADS, *OTHERS))}")
     if options.peers:
         peer.build()
     reference = peer.NAME if peer.python() is not None else "raw-httpx"
@@ -132,7 +135,7 @@ def main() -> None:
     loads: list[float] = []
     with served() as url:
         for repeat in range(options.repeats):
-            todo = jobs(options.only.split(","), reference)
+            todo = jobs(only, reference)
             for key in reversed(todo) if repeat % 2 else todo:
                 loads.append(os.getloadavg()[0])
                 print(f"repeat {repeat + 1}: {key[1]} of {key[0]}, load {loads[-1]:.1f}", file=sys.stderr, flush=True)

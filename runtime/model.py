@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
 
+from .identity import ByIdentity
 from .limits.estimate import byte_length
 from .messages import Finish, JsonObject, Message, Part, Usage
 
@@ -47,14 +47,21 @@ class ToolSpec:
     description: str
     parameters: JsonObject
 
-    @cached_property
+    @property
     def size(self) -> int:
         """Bytes it adds to a request, as the gauge counts them."""
-        return byte_length(json.dumps(self.parameters)) + byte_length(self.name + self.description)
+        return _schema_size(self.parameters) + byte_length(self.name + self.description)
 
     def as_json(self) -> JsonObject:
         """As the record keeps it."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+
+def _size(schema: JsonObject) -> int:
+    return byte_length(json.dumps(schema))
+
+
+_schema_size = ByIdentity(_size)
 
 
 @attrs.frozen

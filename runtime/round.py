@@ -188,7 +188,7 @@ async def _perform(me: Agent, work: Round, entry: Ready) -> None:
         return
     ready, subject = allowed
     me.run.append(ToolStarted(actor=me.path, call_id=call.id, name=call.name))
-    if tool.effects != "none":
+    if tool.effects != "none" and tool.begins_on_record:
         await me.run.journal.barrier()
     started = trio.current_time()
     limit = math.inf if tool.delegates or tool.timeout is None else tool.timeout

@@ -1,10 +1,11 @@
 """The journal on disk: one SQLite database a run, one writer, one commit for everybody who waits.
 
 Commits run in one thread of the journal's own, which takes them from a queue and tells of them through a pipe: that
-costs less than half of a trip through Trio's worker threads. Whoever needs a barrier lets the others who are at work
-append, then starts one commit for all and waits for it in place, for PATIENCE: a fast disk is done sooner than Trio
-could be told. On a slow one all wait in Trio's way, and share the next commit when one is under way. What nobody waits
-for is committed within about 50 ms. After the first failed commit nothing is ever written again.
+costs less than half of a trip through Trio's worker threads. Whoever needs a barrier, while few do, starts a commit and
+waits for it in place, for PATIENCE: a fast disk is done sooner than Trio could be told, and a team whose answers came
+at the same moment is spread out, each request sent while the next is made ready. In a crowd, or on a slow disk, all
+wait in Trio's way, and share the next commit when one is under way. What nobody waits for is committed within about
+50 ms. After the first failed commit nothing is ever written again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ TICK = 0.025
 PATIENCE = 0.003
 """Seconds for which a commit is waited for without letting other tasks run; a disk that had been idle takes one."""
 FEW = 4
-"""Actors in one commit up to which the next is waited for in place: a crowd has better to do meanwhile."""
+"""Tasks that wanted a barrier LATELY up to which it is waited for in place: a crowd has better to do meanwhile."""
+LATELY = 0.02
+"""Seconds."""
 SLOW = 64
 """Commits that are waited for in Trio's way after one that took longer than PATIENCE."""
 YOUNG = 16
@@ -100,7 +103,8 @@ class SqliteJournal:
         self._idle = trio.lowlevel.ParkingLot()
         self._serving = trio.CancelScope(shield=True)
         self._commits = 0
-        self._crowd = False
+        self._recent = _Recent()
+        self._served = 0
         self._slow = 0
 
     @property
@@ -150,18 +154,19 @@ class SqliteJournal:
         if self._durable >= target:
             await trio.lowlevel.checkpoint()
             return
-        if self._in_place():
+        task = id(trio.lowlevel.current_task())
+        crowd = self._recent.count(task, trio.current_time()) > FEW
+        if crowd or self._served == task:
             await trio.lowlevel.checkpoint()  # Others who are at work append now, and share the commit.
-            if self._in_place() and self._durable < target and self._failure is None:
-                self._commit_in_place()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        if not (crowd or self._slow or self._writer.busy) and self._durable < target and self._failure is None:
+            self._served = task
+            self._commit_in_place()
         if self._durable < target and self._failure is None:
             await self._commit_with_others(target)
         if self._durable < target:
             raise JournalError(self._failure or "the journal is closed")
-
-    def _in_place(self) -> bool:
-        """Whether a commit can begin now, few share it, and the disk has been fast of late."""
-        return not (self._crowd or self._slow or self._writer.busy)
 
     @trio.lowlevel.enable_ki_protection
     def _commit_in_place(self) -> None:
@@ -206,7 +211,6 @@ class SqliteJournal:
     def _start(self) -> None:
         batch = _Batch(self._rows, self._records, self._big)
         self._rows, self._records, self._big = [], [], {}
-        self._crowd = len({row[2] for row in batch.rows}) > FEW
         self._writer.start(batch)
 
     @trio.lowlevel.enable_ki_protection
@@ -280,6 +284,23 @@ def _why(error: Exception) -> str:
     if name.startswith("SQLITE_IOERR") or getattr(error, "errno", 0) == errno.EFBIG:
         return f"the disk refused it: a fault, a quota or a file size limit ({name or error})"
     return str(error)
+
+
+class _Recent:
+    """How many different tasks have wanted a barrier of late: in this span of LATELY or the one before."""
+
+    def __init__(self) -> None:
+        self._tasks: set[int] = set()
+        self._before = 0
+        self._until = 0.0
+
+    def count(self, task: int, now: float) -> int:
+        if now >= self._until:
+            self._before = len(self._tasks) if now < self._until + LATELY else 0
+            self._tasks = set()
+            self._until = now + LATELY
+        self._tasks.add(task)
+        return max(self._before, len(self._tasks))
 
 
 class _Batch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, overload
 
 import attrs
@@ -158,7 +159,8 @@ class Tool:
     result as text, True where it took effect, False where it did not and may run now, None where nobody knows.
     `paths` names the arguments that are paths in the workspace, or computes from the arguments a mapping of paths; the
     values are what the call does to each, one use or several. `delegates` marks a tool whose work is done by another
-    actor, `private` one that touches only the agent's own notes and results. `timeout` is in seconds, None for as long
+    actor, `private` one that touches only the agent's own notes and results. `begins_on_record` is False for one that
+    sees to that itself: its first effect waits until the journal is durable. `timeout` is in seconds, None for as long
     as the run lasts; delegations have none of their own. `subject` tells permission rules what a call is about where
     paths do not. `preview` shows a human who is asked what the call would do, from its checked arguments; it changes
     nothing, may block (it gets a thread), and raises ToolError for a call that cannot succeed.
@@ -179,6 +181,7 @@ class Tool:
     max_result_chars: int = MAX_RESULT_CHARS
     delegates: bool = False
     private: bool = False
+    begins_on_record: bool = True
     timeout: float | None = TIMEOUT
     subject: Callable[[JsonObject], Subject] | None = None
     preview: Preview | None = None
@@ -292,6 +295,8 @@ def tool(
 
 
 def _first_parameter(run: Callable[..., Any]) -> str | None:
+    if isinstance(run, FunctionType) and run.__code__.co_argcount and not run.__dict__:  # nothing wrapped
+        return run.__code__.co_varnames[0]
     return next(iter(inspect.signature(run).parameters), None)
 
 

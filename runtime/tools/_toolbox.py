@@ -7,13 +7,13 @@ import errno
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import attrs
 import trio
 
 from runtime.errors import Cancelled, ElencoError, JournalError, did_you_mean
+from runtime.identity import ByIdentity
 from runtime.messages import JsonObject, ResultKind, ToolCall, ToolResult
 from runtime.model import ToolSpec
 
@@ -21,9 +21,6 @@ from ._arguments import Arguments
 from ._tool import Output, Tool, ToolContext, ToolError, is_async
 from .results import shorten
 from .schedule import Kind
-
-if TYPE_CHECKING:
-    from runtime.wire.schemas import PreparedSchema
 
 THREAD_GRACE = 2.0
 MAX_PREVIEW_CHARS = 20_000
@@ -127,20 +124,21 @@ class ToolBox:
         self._tools: dict[str, Tool] = {}
         self._missing = missing
         self._threads = threads
-        self._arguments: dict[str, Arguments] = {}
-        self._shown: dict[str, PreparedSchema] = {}
+        self._shapes: dict[str, Shape] = {}
         left_out: list[LeftOut] = []
         for tool in tools:
-            if tool.name in self._shown:
+            if tool.name in self._shapes:
                 raise ValueError(f"two tools are called {tool.name!r}")
-            shown = self._shown[tool.name] = _prepared(tool)
+            shape = self._shapes[tool.name] = _shape_of(tool.parameters)
+            shown = shape.shown
             if shown.schema is None:
                 left_out.append(LeftOut(tool.name, shown.why))
             else:
                 self._tools[tool.name] = tool
         self.left_out = tuple(left_out)
         self._specs = tuple(
-            ToolSpec(tool.name, tool.description, self._shown[tool.name].schema or {}) for tool in self._tools.values()
+            ToolSpec(tool.name, tool.description, self._shapes[tool.name].shown.schema or {})
+            for tool in self._tools.values()
         )
 
     def __iter__(self) -> Iterator[Tool]:
@@ -181,15 +179,12 @@ class ToolBox:
         if call.arguments is None:
             why = call.arguments_error or "they are no JSON object"
             return Problem(f"{call.name} was not run: its arguments cannot be read: {why}. Send one JSON object.")
-        shown = self._shown[call.name]
-        compiled = self._arguments.get(call.name)
-        if compiled is None:
-            compiled = self._arguments[call.name] = Arguments(shown.schema or {})
-        fitted = compiled.fit(shown.rename(call.arguments))
+        shape = self._shapes[call.name]
+        fitted = shape.check.fit(shape.shown.rename(call.arguments))
         if isinstance(fitted, list):
             faults = "\n".join(f"- {fault}" for fault in fitted)
             return Problem(f"{call.name} was not run: its arguments do not fit\n{faults}")
-        return shown.restore(fitted)
+        return shape.shown.restore(fitted)
 
     async def run(
         self,
@@ -284,17 +279,20 @@ class ToolBox:
         return shorten(text, tool.max_result_chars, hooks.keep(call.id, text))
 
 
-_PREPARED: WeakKeyDictionary[Tool, PreparedSchema] = WeakKeyDictionary()
+class Shape:
+    """A tool's schema as it is sent, and the check of calls by it, which is made with the first of them."""
 
-
-def _prepared(tool: Tool) -> PreparedSchema:
-    """The tool's schema as it is sent; worked out once for all agents that have it."""
-    found = _PREPARED.get(tool)
-    if found is None:
+    def __init__(self, parameters: JsonObject) -> None:
         from runtime.wire.schemas import prepare
 
-        found = _PREPARED[tool] = prepare(tool.parameters)
-    return found
+        self.shown = prepare(parameters)
+
+    @functools.cached_property
+    def check(self) -> Arguments:
+        return Arguments(self.shown.schema or {})
+
+
+_shape_of = ByIdentity(Shape)
 
 
 def is_transient(error: BaseException) -> bool:

@@ -10,6 +10,7 @@ import trio
 from actors import ActorFailed, ChildSpec, Supervisor
 from runtime.handover.attachment import MOST
 from runtime.handover.brief import with_brief
+from runtime.hooks.hired import hooks_of
 from runtime.messages import JsonObject
 from runtime.report import Assignment, Report
 
@@ -22,6 +23,21 @@ if TYPE_CHECKING:
 PREFIX = "delegate_to_"
 LONGEST = 64
 """Characters a provider takes in a tool's name."""
+TASK_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string", "description": "Everything it must know: it sees nothing of this conversation."},
+        "attach": {
+            "type": "array",
+            "items": {"type": "string"},
+            "maxItems": MOST,
+            "description": "What it is shown beside the task: files (src/a.py, or src/a.py:10-40 for lines), "
+            "handles of long results. Only what you may read yourself.",
+        },
+    },
+    "required": ["task"],
+    "additionalProperties": False,
+}
 
 
 def tool_name(prefix: str, agent: str) -> str:
@@ -48,11 +64,12 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
     return Tool(
         name=name,
         description=f"{child.description}{when} Gives back its report. A new call starts with an empty memory.",
-        parameters=task_schema(),
+        parameters=TASK_SCHEMA,
         run=run,
         effects="idempotent",
         progress=False,
         delegates=True,
+        begins_on_record=bool(child.mcps or hooks_of(parent.run, child)),  # else the child's first request sees to that
         subject=parent.family.subject(child.name, name),
     )
 
@@ -100,24 +117,3 @@ def output(path: str, report: Report) -> Output:
             head = f"{name} {status}: {report.detail}" if report.detail else f"{name} {status}"
     text = f"{head}\n\nIts partial work:\n{report.text}" if report.text else f"{head}. It left no partial work."
     return Output(with_brief(name, text, report), is_error=report.status != "stopped")
-
-
-def task_schema() -> JsonObject:
-    return {
-        "type": "object",
-        "properties": {
-            "task": {
-                "type": "string",
-                "description": "Everything it must know: it sees nothing of this conversation.",
-            },
-            "attach": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": MOST,
-                "description": "What it is shown beside the task: files (src/a.py, or src/a.py:10-40 for lines), "
-                "handles of long results. Only what you may read yourself.",
-            },
-        },
-        "required": ["task"],
-        "additionalProperties": False,
-    }

@@ -7,6 +7,7 @@ the journal again, then come a `gap` with the number lost, a `snapshot`, and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -43,6 +44,10 @@ from runtime.model import Delta
 from .joining import Piece, Turn, joined
 
 PAGE = 500
+BREATH = 0.01
+"""Seconds between two batches of a reader, each of which costs the run a wake-up; none when PLENTY is there for it, or
+somebody is asked something."""
+PLENTY = 40
 OUTPUT_KEPT = 4000
 """Characters of a running tool's output that a snapshot shows."""
 MOST_PIECES = 1000
@@ -79,6 +84,7 @@ class LogStream:
         self._readers: set[Reader] = set()
         self._parked = trio.lowlevel.ParkingLot()
         self._pressing = trio.lowlevel.ParkingLot()
+        self._breathing = trio.lowlevel.ParkingLot()
         self.closed = False
         self._view = RunState(histories=False)
         self._folding = trio.Lock()
@@ -104,8 +110,11 @@ class LogStream:
             self._weight += sum(_weigh(record.event) for record in records)
             self._trim()
             self.wake()
-            if any(isinstance(record.event, ApprovalRequested | QuestionAsked) for record in records):
+            pressing = any(isinstance(record.event, ApprovalRequested | QuestionAsked) for record in records)
+            if pressing:
                 self._pressing.unpark_all()
+            if pressing or len(self._ring) >= PLENTY:
+                self._breathing.unpark_all()
 
     def publish_deltas(self, actor: str, deltas: Sequence[Delta]) -> None:
         """Show the pieces of one wake-up."""
@@ -127,6 +136,7 @@ class LogStream:
         self.closed = True
         self.wake()
         self._pressing.unpark_all()
+        self._breathing.unpark_all()
 
     # --- readers -------------------------------------------------------------------------------------------------
 
@@ -232,6 +242,10 @@ class LogStream:
         """Until somebody is asked something or the stream ends: no reader should be kept from that."""
         await self._pressing.park()
 
+    async def breath(self) -> None:
+        """The same, and until there is plenty to read."""
+        await self._breathing.park()
+
     def wake(self) -> None:
         """Have everybody who waits look again whether there is something."""
         self._parked.unpark_all()
@@ -299,6 +313,7 @@ class Reader:
         self._seen = stream.live
         self._waiting: list[Record] = []
         self._snapshot = from_seq is None
+        self._rested = -math.inf
         self._backlog: _Backlog | None
         if from_seq is None:
             self._next = stream.seq + 1
@@ -331,12 +346,22 @@ class Reader:
         stream = self._stream
         await trio.lowlevel.checkpoint()
         while True:
+            await self._breathe()
             found = await self.catch_up() or self.take(stream.mark())
             if found or (found is not None and stream.closed):
                 stream.let_go()
+                self._rested = trio.current_time() + BREATH
                 return found
             if found is not None:
                 await stream.wait()
+
+    async def _breathe(self) -> None:
+        """Let some more come in since the last batch."""
+        stream = self._stream
+        waits = self._backlog is None and stream.end - self._cursor < PLENTY and not stream.closed
+        if waits and trio.current_time() < self._rested:
+            with trio.move_on_at(self._rested):
+                await stream.breath()
 
     async def catch_up(self) -> list[Record]:
         """What it needs that the ring does not have, a page at a time; an empty list when the ring goes on from here.

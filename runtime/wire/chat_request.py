@@ -18,6 +18,7 @@ from .encoding import (
     json_bytes,
     same_origin,
     to_json,
+    tool_list,
     tool_name,
 )
 from .output_schema import is_strict
@@ -26,6 +27,7 @@ from .shapes import is_list
 _UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """What Google documents for a call that another model made: Gemini 3 refuses one without a signature."""
 
+_TOOL = b'{"type":"function","function":{"name":%b,"description":%b,"parameters":%b}}'
 _BRIDGE = json_bytes({"role": "assistant", "content": "(continued)"})
 
 
@@ -40,14 +42,7 @@ class ChatWriter:
     def head(self, request: ModelRequest) -> bytes:
         parts = [b'{"model":%s' % json_bytes(request.model)]
         if request.tools:
-            tools = [
-                {
-                    "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
-                }
-                for tool in request.tools
-            ]
-            parts.append(fields(tools=tools))
+            parts.append(tool_list(_TOOL, request.tools))
         parts.append(b',"messages":[')
         system = "\n\n".join(text for text in request.system if text)
         if system:

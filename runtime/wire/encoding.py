@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 import attrs
 
+from runtime.identity import ByIdentity
 from runtime.json_text import json_encoder
 from runtime.messages import AssistantMessage, Message
-from runtime.model import ModelRequest
+from runtime.model import ModelRequest, ToolSpec
 
 from .surrogates import to_utf8
 
@@ -62,6 +64,24 @@ def json_bytes(value: Any) -> bytes:
 def fields(**values: Any) -> bytes:
     """Members to put after others, each with its comma; those that are None are left out."""
     return b"".join(b',"%s":%s' % (name.encode(), json_bytes(v)) for name, v in values.items() if v is not None)
+
+
+schema_bytes = ByIdentity(json_bytes)
+"""A tool's schema as JSON, written once for all requests of all actors that show it."""
+
+
+def tool_list(template: bytes, tools: Sequence[ToolSpec], *, end: bytes = b"") -> bytes:
+    """The member `tools`, with its comma, in one wire's form: `template` takes name, description and schema.
+
+    `end` goes behind the last tool's brace in place of it.
+    """
+    written = [
+        template % (json_bytes(tool.name), json_bytes(tool.description), schema_bytes(tool.parameters))
+        for tool in tools
+    ]
+    if end:
+        written[-1] = written[-1][:-1] + end
+    return b',"tools":[%s]' % b",".join(written)
 
 
 def call_id(id: str, form: Literal["any", "nine"] = "any") -> str:

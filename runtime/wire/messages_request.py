@@ -32,12 +32,14 @@ from .encoding import (
     fields,
     json_bytes,
     same_origin,
+    tool_list,
     tool_name,
 )
 from .output_schema import is_strict
 
 _MARK = {"type": "ephemeral"}
 _MARK_MEMBER = b',"cache_control":{"type":"ephemeral"}}'
+_TOOL = b'{"name":%b,"description":%b,"input_schema":%b}'
 _USER = b'{"role":"user","content":['
 _END = b"]}"
 _BEGIN = b'{"role":"user","content":[{"type":"text","text":"(continued)"}]}'
@@ -55,15 +57,12 @@ class MessagesWriter:
 
     def head(self, request: ModelRequest) -> bytes:
         parts = [b'{"model":%s' % json_bytes(request.model)]
-        tools: list[dict[str, Any]] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in request.tools
-        ]
+        if request.tools:
+            parts.append(tool_list(_TOOL, request.tools, end=_MARK_MEMBER if self._marks else b""))
         system: list[dict[str, Any]] = [{"type": "text", "text": text} for text in request.system if text.strip()]
-        for blocks in (tools, system):
-            if blocks and self._marks:
-                blocks[-1]["cache_control"] = _MARK
-        parts.append(fields(tools=tools or None, system=system or None))
+        if system and self._marks:
+            system[-1]["cache_control"] = _MARK
+        parts.append(fields(system=system or None))
         parts.append(b',"messages":[')
         return b"".join(parts)
 

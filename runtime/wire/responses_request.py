@@ -30,10 +30,12 @@ from .encoding import (
     json_bytes,
     same_origin,
     to_json,
+    tool_list,
     tool_name,
 )
 from .output_schema import is_strict
 
+_TOOL = b'{"type":"function","name":%b,"description":%b,"parameters":%b,"strict":false}'
 _REASONS = re.compile(r"^(o\d|gpt-[5-9](?!.*chat)|gpt-oss|codex)")
 
 
@@ -46,21 +48,12 @@ class ResponsesWriter:
         self._cache_key = cache_key
 
     def head(self, request: ModelRequest) -> bytes:
-        tools = [
-            {
-                "type": "function",
-                "name": t.name,
-                "description": t.description,
-                "parameters": t.parameters,
-                "strict": False,
-            }
-            for t in request.tools
-        ]
         instructions = "\n\n".join(text for text in request.system if text)
         return b"".join(
             (
                 b'{"model":%s' % json_bytes(request.model),
-                fields(tools=tools or None, instructions=instructions or None),
+                tool_list(_TOOL, request.tools) if request.tools else b"",
+                fields(instructions=instructions or None),
                 b',"input":[',
             )
         )

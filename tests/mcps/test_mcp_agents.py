@@ -20,7 +20,9 @@ from runtime.app import LiveRun, Resumption, open_run
 from runtime.definitions import Definition, Permissions
 from runtime.errors import UsageError
 from runtime.events import (
+    ActorStarted,
     BudgetSettled,
+    Event,
     McpConnected,
     McpLost,
     McpSwitched,
@@ -284,6 +286,30 @@ async def test_a_child_s_server_is_started_when_the_child_is_hired(tmp_path: Pat
     )
     assert ("completed", '{"b": 2}') == (await play.run(), play.results[0])
     assert 1 == len(play.of(McpConnected))
+
+
+class Watched(MemoryJournal):
+    """Notes whether a call was on record when its child's servers were taken up."""
+
+    recorded = False
+
+    def append(self, event: Event, body: str | None = None) -> int:
+        if isinstance(event, ActorStarted) and event.parent is not None:
+            self.recorded = any(isinstance(record.event, ToolStarted) for record in self.durable)
+        return super().append(event, body)
+
+
+async def test_a_childs_servers_start_after_its_call_is_on_record(tmp_path: Path, wayward: Way) -> None:
+    """A child that names servers begins when the call that sent it is durable: a server is a process of its own."""
+    script = """
+        lead:
+          - calls: [{name: delegate_to_aide, arguments: {task: help}}]
+          - text: done
+        aide: [{text: helped}]
+        """
+    play = Play(tmp_path, {"way": wayward()}, script, subagents=("aide",), journal=(journal := Watched()))
+    assert "completed" == await play.run()
+    assert journal.recorded
 
 
 async def test_a_resumed_run_has_the_tools_on_record_while_their_server_is_down(

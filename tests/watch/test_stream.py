@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from runtime.events import Gap, ModelDelta, ModelFinished, Record, Snapshot, ToolOutput, Warned
+from runtime.events import Gap, ModelDelta, ModelFinished, QuestionAsked, Record, Snapshot, ToolOutput, Warned
 from runtime.journal import MemoryJournal
 from runtime.model import Delta
 from runtime.watch import LogStream, Reader
+from runtime.watch.stream import BREATH, PLENTY
 
 
 def finished(actor: str, text: str) -> ModelFinished:
@@ -34,10 +36,10 @@ def make(items: int = 4096) -> tuple[MemoryJournal, LogStream]:
 
 
 async def drain(reader: Reader) -> list[Record]:
-    """Everything a reader can be given without waiting."""
+    """Everything a reader can be given without waiting for more than its breath."""
     found: list[Record] = []
     while True:
-        with trio.move_on_after(0.001) as scope:
+        with trio.move_on_after(2 * BREATH) as scope:
             found += await reader.batch()
         if scope.cancelled_caught:
             return found
@@ -143,6 +145,64 @@ async def test_readers_end_when_the_stream_is_closed(autojump_clock: MockClock) 
         journal.flush()
         stream.close()
         assert [record.seq async for record in reader] == [1]
+
+
+async def test_a_reader_is_told_at_once_and_then_once_a_breath(autojump_clock: MockClock) -> None:
+    """What comes one by one costs a reader one wake-up a breath; the first of it is not kept waiting."""
+    journal, stream = make()
+    taken: list[tuple[float, int]] = []
+    async with stream.subscribe() as reader, trio.open_nursery() as nursery:
+
+        async def read() -> None:
+            begin = trio.current_time()
+            while records := await reader.batch():
+                taken.append((round(trio.current_time() - begin, 6), len(records)))
+
+        nursery.start_soon(read)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(7):
+            journal.append(Warned(text=str(number)))
+            journal.flush()
+            await trio.sleep(0.3 * BREATH)
+        stream.close()
+    assert taken == [(0, 1), (BREATH, 3), (2 * BREATH, 3)]
+
+
+@pytest.mark.parametrize("urgent", ["plenty", "a question", "the end"])
+async def test_a_reader_in_its_breath_is_not_kept_from_what_matters(autojump_clock: MockClock, urgent: str) -> None:
+    """Plenty of records, somebody being asked, and the stream's end are told without a breath."""
+    journal, stream = make()
+    taken: list[tuple[float, int]] = []
+    async with stream.subscribe() as reader, trio.open_nursery() as nursery:
+
+        async def read() -> None:
+            begin = trio.current_time()
+            while records := await reader.batch():
+                taken.append((trio.current_time() - begin, len(records)))
+
+        nursery.start_soon(read)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(2):
+            journal.append(Warned(text=str(number)))
+            journal.flush()
+            await trio.testing.wait_all_tasks_blocked()
+        assert taken == [(0, 1)]
+        match urgent:
+            case "plenty":
+                for number in range(PLENTY):
+                    journal.append(Warned(text=str(number)))
+                journal.flush()
+            case "a question":
+                journal.append(QuestionAsked(actor="a", id="q1", call_id="c1", text="Which?"))
+                journal.flush()
+            case _:
+                pass
+        if urgent != "the end":
+            await trio.testing.wait_all_tasks_blocked()
+            assert taken == [(0, 1), (0, PLENTY + 1 if urgent == "plenty" else 2)]
+        stream.close()
+    assert sum(count for _, count in taken) == journal.durable_seq
+    assert taken[-1][0] == 0
 
 
 async def test_the_ring_is_bounded_by_text_too(autojump_clock: MockClock) -> None:
