@@ -12,7 +12,7 @@ import trio
 from runtime.asgi import App, Receive, Scope, Send, serve
 from runtime.definitions import Definition
 from runtime.errors import ElencoError, first_of
-from runtime.events import ActorFinished, ActorStarted, Event, ModelFinished, ToolStarted
+from runtime.events import ActorFinished, ActorStarted, Event, ModelFinished, RunFinished, ToolStarted
 from runtime.library import RunHandle, Runtime, WaitingForHuman
 from runtime.limits.limits import Limits
 from runtime.pipes import pipes
@@ -34,6 +34,8 @@ CANCELLING = 5.0
 """Seconds a run has to end in when its call is cancelled."""
 MOST_TOLD = 160
 """Characters of one step of progress."""
+LAST_STEPS = 1.0
+"""Seconds a client has to take the steps that are still on their way when the run has its report."""
 INPUT: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -152,10 +154,9 @@ async def _followed(context: Context, handle: RunHandle, telling: trio.CancelSco
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(tell)
-            try:
-                return _result(handle.id, await handle.report())
-            finally:
-                nursery.cancel_scope.cancel()
+            report = await handle.report()
+            telling.deadline = trio.current_time() + LAST_STEPS
+        return _result(handle.id, report)
     except BaseExceptionGroup as group:
         if (waiting := first_of(group, WaitingForHuman)) is None:
             raise
@@ -169,6 +170,8 @@ async def _tell(context: Context, handle: RunHandle) -> None:
         if told:
             steps += 1
             await context.session.report_progress(steps, None, told)
+        if isinstance(record.event, RunFinished):
+            return
 
 
 def step_text(event: Event) -> str:

@@ -141,12 +141,13 @@ class LogStream:
     # --- readers -------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def subscribe(self, from_seq: int | None = 0) -> AsyncGenerator[Reader]:
+    async def subscribe(self, from_seq: int | None = 0, breath: float = BREATH) -> AsyncGenerator[Reader]:
         """A reader of the kept events from `from_seq` on, then of everything live; None begins with a snapshot of now.
 
-        A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part.
+        A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part. `breath` is how
+        many seconds apart its batches are at least: 0 for one that must be ahead of what the run does next.
         """
-        reader = Reader(self, from_seq)
+        reader = Reader(self, from_seq, breath)
         self._readers.add(reader)
         try:
             yield reader
@@ -307,8 +308,9 @@ class _Backlog:
 class Reader:
     """One reader's place in the stream, made by `LogStream.subscribe`; iterate it, or take whole batches."""
 
-    def __init__(self, stream: LogStream, from_seq: int | None) -> None:
+    def __init__(self, stream: LogStream, from_seq: int | None, breath: float) -> None:
         self._stream = stream
+        self._breath = breath
         self._cursor = stream.mark()
         self._seen = stream.live
         self._waiting: list[Record] = []
@@ -350,7 +352,7 @@ class Reader:
             found = await self.catch_up() or self.take(stream.mark())
             if found or (found is not None and stream.closed):
                 stream.let_go()
-                self._rested = trio.current_time() + BREATH
+                self._rested = trio.current_time() + self._breath
                 return found
             if found is not None:
                 await stream.wait()
