@@ -1,6 +1,7 @@
 """Elenco as a Subject: used as a program uses it, with everything on.
 
-Each run has its own plan, journal, ledger, guard, permissions and control socket, and a reader that takes every event.
+Each run has its own plan, journal, ledger, guard, permissions and control socket, and a reader
+that takes every event, with a breath between two batches as `elenco run` has it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from runtime.models import ModelFlags
 from runtime.steering import Steering
 from runtime.tools import tool
 from runtime.watch.control import serve
+from runtime.watch.stream import BREATH
 
 from .subject import SYSTEM, TASK, Timer, add, note
 
@@ -106,7 +108,7 @@ class ElencoSubject:
         seen = Seen()
         async with self._open(options) as live:
             with Timer() as work:
-                async with live.stream.subscribe() as reader:
+                async with live.stream.subscribe(breath=BREATH) as reader:
                     while records := await reader.batch():
                         seen.take(records)
                 report = await live.report()

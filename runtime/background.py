@@ -20,11 +20,11 @@ from .errors import JournalError, first_of
 from .events import MessageReceived, MessageSent
 from .handover.attachment import Attachment
 from .journal.nursery import serving
-from .messages import JsonObject, UserMessage, size_of
+from .messages import UserMessage, size_of
 from .record import message_of, report_from_json
 from .report import Assignment
 from .tools import Output, Tool, ToolContext, ToolError
-from .tools.delegate import TASK_SCHEMA, call_child, output, tool_name
+from .tools.delegate import TASK_TOOL, call_child, output, tool_name
 from .tools.results import fitting
 
 if TYPE_CHECKING:
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
 START = "start_"
 AWAIT = "await_agent"
-_AWAIT_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "description": "As start_… named it, such as researcher-1."}},
-    "required": ["name"],
-    "additionalProperties": False,
-}
 
 
 @attrs.define(eq=False)
@@ -233,7 +227,8 @@ def start_tool(parent: Agent, child: Definition) -> Tool:
     return Tool(
         name=tool_name(START, child.name),
         description=f"Start {child.name} in the background and go on: {child.description}",
-        parameters=TASK_SCHEMA,
+        parameters=TASK_TOOL.parameters,
+        like=TASK_TOOL,
         run=run,
         effects="idempotent",
         progress=False,
@@ -251,7 +246,12 @@ def await_tool(parent: Agent) -> Tool:
     return Tool(
         name=AWAIT,
         description="Wait for an agent that was started in the background; gives back its report, once.",
-        parameters=_AWAIT_SCHEMA,
+        parameters={
+            "type": "object",
+            "properties": {"name": {"type": "string", "description": "As start_… named it, such as researcher-1."}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
         run=run,
         effects="idempotent",
         poll=True,

@@ -164,9 +164,13 @@ class RunHandle:
         """The short id, as `elenco show` takes it."""
         return self._live.id
 
-    def events(self, from_seq: int = 0) -> Events:
-        """All events from `from_seq` on, kept ones and deltas, until the run has ended."""
-        return Events(self._live, self._readers, from_seq)
+    def events(self, from_seq: int = 0, breath: float = 0.0) -> Events:
+        """All events from `from_seq` on, kept ones and deltas, until the run has ended.
+
+        They come as they happen, or with `breath` in batches so many seconds apart: 0.01 saves a busy run a few
+        percent of its CPU. A question and the end are told at once all the same.
+        """
+        return Events(self._live, self._readers, from_seq, breath)
 
     async def report(self) -> Report:
         """How the run ended. Raises WaitingForHuman, ElencoError. A cancelled call leaves the run going."""
@@ -184,10 +188,11 @@ class RunHandle:
 class Events:
     """An asynchronous iterator over a run's records, in order and without gap."""
 
-    def __init__(self, live: LiveRun, readers: AsyncExitStack, from_seq: int) -> None:
+    def __init__(self, live: LiveRun, readers: AsyncExitStack, from_seq: int, breath: float) -> None:
         self._live = live
         self._readers = readers
         self._from = from_seq
+        self._breath = breath
         self._reader: Reader | None = None
 
     def __aiter__(self) -> Events:
@@ -196,5 +201,6 @@ class Events:
     async def __anext__(self) -> Record:
         """The next record. A cancelled call loses nothing."""
         if self._reader is None:
-            self._reader = await self._readers.enter_async_context(self._live.stream.subscribe(self._from))
+            stream = self._live.stream.subscribe(self._from, self._breath)
+            self._reader = await self._readers.enter_async_context(stream)
         return await self._reader.__anext__()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
 
-from .identity import ByIdentity
+from .json_text import json_encoder
 from .limits.estimate import byte_length
 from .messages import Finish, JsonObject, Message, Part, Usage
+
+_to_json = json_encoder(ascii=False, nan=False)
 
 DeltaKind: TypeAlias = Literal["text", "reasoning", "arguments"]
 ToolChoice: TypeAlias = Literal["auto", "none", "required"]
@@ -47,21 +50,19 @@ class ToolSpec:
     description: str
     parameters: JsonObject
 
-    @property
+    @cached_property
+    def schema_text(self) -> str:
+        """The schema as it is sent. Raises ValueError for numbers that JSON does not have."""
+        return _to_json(self.parameters)
+
+    @cached_property
     def size(self) -> int:
         """Bytes it adds to a request, as the gauge counts them."""
-        return _schema_size(self.parameters) + byte_length(self.name + self.description)
+        return byte_length(json.dumps(self.parameters)) + byte_length(self.name + self.description)
 
     def as_json(self) -> JsonObject:
         """As the record keeps it."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
-
-
-def _size(schema: JsonObject) -> int:
-    return byte_length(json.dumps(schema))
-
-
-_schema_size = ByIdentity(_size)
 
 
 @attrs.frozen

@@ -18,7 +18,6 @@ PURE = [
     "runtime/messages.py",
     "runtime/conversation.py",
     "runtime/choice.py",
-    "runtime/identity.py",
     "runtime/events.py",
     "runtime/report.py",
     "runtime/model.py",

@@ -15,6 +15,7 @@ from runtime.journal.state import RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import amount_text, count_text
 from runtime.watch.lines import line
+from runtime.watch.stream import BREATH
 
 from .advice import span
 from .screen import Screen
@@ -30,7 +31,7 @@ REDRAW = 0.1
 
 async def json_lines(live: LiveRun, task_status: TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """Every event as one line on stdout until the stream ends; a reader that has left cancels the run."""
-    async with live.stream.subscribe() as reader:
+    async with live.stream.subscribe(breath=BREATH) as reader:
         task_status.started()
         while batch := await reader.batch():
             text = b"".join(line(record, live.id) for record in batch)
@@ -51,7 +52,7 @@ async def progress(
     """
     patience = SILENCE if watcher.detail in ("changes", "alarms") else math.inf
     told = trio.current_time()
-    async with live.stream.subscribe() as reader:
+    async with live.stream.subscribe(breath=BREATH) as reader:
         task_status.started()
         while True:
             batch: list[Record] | None = None

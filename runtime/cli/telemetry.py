@@ -10,6 +10,7 @@ from runtime.journal.folder import RunFolder
 from runtime.journal.read import follow
 from runtime.telemetry.exporter import EVERY, exporter
 from runtime.telemetry.target import Target
+from runtime.watch.stream import BREATH
 
 from .screen import Screen
 
@@ -28,7 +29,7 @@ async def telemetry(
 
     A collector that does not take them is told of once, at the end.
     """
-    async with live.stream.subscribe(1) as reader, exporter(live.id, target, from_seq) as sender:
+    async with live.stream.subscribe(1, BREATH) as reader, exporter(live.id, target, from_seq) as sender:
         task_status.started()
         while True:
             batch = None

@@ -211,8 +211,7 @@ class EditorAgent:
         info = live.run.models.resolve(live.run.cast.get(root).model or live.run.settings.model).info
         updates = Updates(live.id, root, workspace, info.window if info is not None else None, _texts_of(live))
         asked: dict[str, trio.CancelScope] = {}
-        # An editor's terminal is shown as the content of its call: the call has to be there first.
-        async with trio.open_nursery() as nursery, live.stream.subscribe(breath=0) as reader:
+        async with trio.open_nursery() as nursery, live.stream.subscribe() as reader:
             async for record in reader:
                 event = record.event
                 if isinstance(event, FileChanged):  # the one event whose update looks at files

@@ -36,6 +36,8 @@ TICK = 0.025
 """Seconds between looks for events nobody waits for: they are committed at the second look."""
 PATIENCE = 0.003
 """Seconds for which a commit is waited for without letting other tasks run; a disk that had been idle takes one."""
+TOGETHER = 0.005
+"""Seconds for which they are held up by several such commits, of all journals of a thread, before they have a turn."""
 FEW = 4
 """Tasks that wanted a barrier LATELY up to which it is waited for in place: a crowd has better to do meanwhile."""
 LATELY = 0.02
@@ -156,11 +158,17 @@ class SqliteJournal:
             return
         task = id(trio.lowlevel.current_task())
         crowd = self._recent.count(task, trio.current_time()) > FEW
-        if crowd or self._served == task:
+        bearable = _HELD.bears_more(time.perf_counter())
+        if crowd or self._served == task or not bearable:
+            before = _HELD.total
             await trio.lowlevel.checkpoint()  # Others who are at work append now, and share the commit.
+            bearable = _HELD.total == before
+            if bearable:
+                _HELD.lately = 0.0
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
-        if not (crowd or self._slow or self._writer.busy) and self._durable < target and self._failure is None:
+        may_wait = bearable and not (crowd or self._slow or self._writer.busy)
+        if may_wait and self._durable < target and self._failure is None:
             self._served = task
             self._commit_in_place()
         if self._durable < target and self._failure is None:
@@ -170,8 +178,11 @@ class SqliteJournal:
 
     @trio.lowlevel.enable_ki_protection
     def _commit_in_place(self) -> None:
+        begun = time.perf_counter()
         self._start()
-        if (batch := self._writer.done_within(PATIENCE)) is not None:
+        batch = self._writer.done_within(PATIENCE)
+        _HELD.add(begun, time.perf_counter())
+        if batch is not None:
             self._settle(batch)
         else:
             self._slow = SLOW
@@ -284,6 +295,33 @@ def _why(error: Exception) -> str:
     if name.startswith("SQLITE_IOERR") or getattr(error, "errno", 0) == errno.EFBIG:
         return f"the disk refused it: a fault, a quota or a file size limit ({name or error})"
     return str(error)
+
+
+class _Held(threading.local):
+    """For how long tasks of this thread were lately held up by commits in place, of all its journals together.
+
+    `total` is the sum since ever, `lately` that since all had a turn: since a task let the others go first, or for
+    LATELY nobody was held up.
+    """
+
+    def __init__(self) -> None:
+        self.total = self.lately = 0.0
+        self._last = self._ended = 0.0
+
+    def bears_more(self, now: float) -> bool:
+        """Whether one more commit that takes as long as the last may be waited for: all of them within TOGETHER."""
+        if now - self._ended > LATELY:
+            self.lately = 0.0
+        return self.lately + self._last <= TOGETHER
+
+    def add(self, begun: float, ended: float) -> None:
+        self._last = min(ended - begun, PATIENCE)
+        self._ended = ended
+        self.total += self._last
+        self.lately += self._last
+
+
+_HELD = _Held()
 
 
 class _Recent:

@@ -160,7 +160,8 @@ class Tool:
     `paths` names the arguments that are paths in the workspace, or computes from the arguments a mapping of paths; the
     values are what the call does to each, one use or several. `delegates` marks a tool whose work is done by another
     actor, `private` one that touches only the agent's own notes and results. `begins_on_record` is False for one that
-    sees to that itself: its first effect waits until the journal is durable. `timeout` is in seconds, None for as long
+    sees to that itself: its first effect waits until the journal is durable. `like` is a lasting tool with the same
+    parameters, for tools that are made anew for each actor. `timeout` is in seconds, None for as long
     as the run lasts; delegations have none of their own. `subject` tells permission rules what a call is about where
     paths do not. `preview` shows a human who is asked what the call would do, from its checked arguments; it changes
     nothing, may block (it gets a thread), and raises ToolError for a call that cannot succeed.
@@ -182,6 +183,7 @@ class Tool:
     delegates: bool = False
     private: bool = False
     begins_on_record: bool = True
+    like: Tool | None = None
     timeout: float | None = TIMEOUT
     subject: Callable[[JsonObject], Subject] | None = None
     preview: Preview | None = None

@@ -8,12 +8,12 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import attrs
 import trio
 
 from runtime.errors import Cancelled, ElencoError, JournalError, did_you_mean
-from runtime.identity import ByIdentity
 from runtime.messages import JsonObject, ResultKind, ToolCall, ToolResult
 from runtime.model import ToolSpec
 
@@ -24,6 +24,7 @@ from .schedule import Kind
 
 THREAD_GRACE = 2.0
 MAX_PREVIEW_CHARS = 20_000
+MOST_SPECS = 64
 _TOOK_EFFECT = "it took effect before the interruption; what it answered is lost"
 _TRANSIENT = frozenset(
     {
@@ -129,17 +130,14 @@ class ToolBox:
         for tool in tools:
             if tool.name in self._shapes:
                 raise ValueError(f"two tools are called {tool.name!r}")
-            shape = self._shapes[tool.name] = _shape_of(tool.parameters)
+            shape = self._shapes[tool.name] = _shape_of(tool)
             shown = shape.shown
             if shown.schema is None:
                 left_out.append(LeftOut(tool.name, shown.why))
             else:
                 self._tools[tool.name] = tool
         self.left_out = tuple(left_out)
-        self._specs = tuple(
-            ToolSpec(tool.name, tool.description, self._shapes[tool.name].shown.schema or {})
-            for tool in self._tools.values()
-        )
+        self._specs = tuple(self._shapes[tool.name].spec(tool) for tool in self._tools.values())
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -280,19 +278,39 @@ class ToolBox:
 
 
 class Shape:
-    """A tool's schema as it is sent, and the check of calls by it, which is made with the first of them."""
+    """A tool's schema as it is sent, the check of calls by it, made with the first of them, and how models see it."""
 
     def __init__(self, parameters: JsonObject) -> None:
         from runtime.wire.schemas import prepare
 
         self.shown = prepare(parameters)
+        self._specs: dict[tuple[str, str], ToolSpec] = {}
 
     @functools.cached_property
     def check(self) -> Arguments:
         return Arguments(self.shown.schema or {})
 
+    def spec(self, tool: Tool) -> ToolSpec:
+        """The same one for all tools of this shape with its name and description."""
+        found = self._specs.get((tool.name, tool.description))
+        if found is None:
+            if len(self._specs) >= MOST_SPECS:
+                self._specs = {}
+            found = ToolSpec(tool.name, tool.description, self.shown.schema or {})
+            self._specs[tool.name, tool.description] = found
+        return found
 
-_shape_of = ByIdentity(Shape)
+
+_SHAPES: WeakKeyDictionary[Tool, Shape] = WeakKeyDictionary()
+
+
+def _shape_of(tool: Tool) -> Shape:
+    """Worked out once for all agents that have the tool, or one like it."""
+    key = tool.like or tool
+    found = _SHAPES.get(key)
+    if found is None:
+        found = _SHAPES[key] = Shape(key.parameters)
+    return found
 
 
 def is_transient(error: BaseException) -> bool:

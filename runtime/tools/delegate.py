@@ -11,7 +11,6 @@ from actors import ActorFailed, ChildSpec, Supervisor
 from runtime.handover.attachment import MOST
 from runtime.handover.brief import with_brief
 from runtime.hooks.hired import hooks_of
-from runtime.messages import JsonObject
 from runtime.report import Assignment, Report
 
 from ._tool import Output, Tool, ToolContext, ToolError
@@ -23,21 +22,6 @@ if TYPE_CHECKING:
 PREFIX = "delegate_to_"
 LONGEST = 64
 """Characters a provider takes in a tool's name."""
-TASK_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "task": {"type": "string", "description": "Everything it must know: it sees nothing of this conversation."},
-        "attach": {
-            "type": "array",
-            "items": {"type": "string"},
-            "maxItems": MOST,
-            "description": "What it is shown beside the task: files (src/a.py, or src/a.py:10-40 for lines), "
-            "handles of long results. Only what you may read yourself.",
-        },
-    },
-    "required": ["task"],
-    "additionalProperties": False,
-}
 
 
 def tool_name(prefix: str, agent: str) -> str:
@@ -48,6 +32,33 @@ def tool_name(prefix: str, agent: str) -> str:
     from runtime.wire.names import exposed_name
 
     return exposed_name(prefix.rstrip("_"), agent)
+
+
+async def _nobody(ctx: ToolContext, task: str, attach: Sequence[str] = ()) -> Output:
+    raise ToolError("this tool belongs to no agent")
+
+
+TASK_TOOL = Tool(
+    name="delegate",
+    description="A task for an agent.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "task": {"type": "string", "description": "Everything it must know: it sees nothing of this conversation."},
+            "attach": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": MOST,
+                "description": "What it is shown beside the task: files (src/a.py, or src/a.py:10-40 for lines), "
+                "handles of long results. Only what you may read yourself.",
+            },
+        },
+        "required": ["task"],
+        "additionalProperties": False,
+    },
+    run=_nobody,
+)
+"""What every tool that gives an agent a task is like."""
 
 
 def delegate_tool(parent: Agent, child: Definition) -> Tool:
@@ -64,7 +75,8 @@ def delegate_tool(parent: Agent, child: Definition) -> Tool:
     return Tool(
         name=name,
         description=f"{child.description}{when} Gives back its report. A new call starts with an empty memory.",
-        parameters=TASK_SCHEMA,
+        parameters=TASK_TOOL.parameters,
+        like=TASK_TOOL,
         run=run,
         effects="idempotent",
         progress=False,

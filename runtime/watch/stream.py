@@ -45,9 +45,9 @@ from .joining import Piece, Turn, joined
 
 PAGE = 500
 BREATH = 0.01
-"""Seconds between two batches of a reader, each of which costs the run a wake-up; none when PLENTY is there for it, or
-somebody is asked something."""
+"""Seconds between two batches of a reader that is in no hurry: text for a terminal, spans for a collector."""
 PLENTY = 40
+"""Records for which no reader waits on: they would only take memory."""
 OUTPUT_KEPT = 4000
 """Characters of a running tool's output that a snapshot shows."""
 MOST_PIECES = 1000
@@ -110,7 +110,7 @@ class LogStream:
             self._weight += sum(_weigh(record.event) for record in records)
             self._trim()
             self.wake()
-            pressing = any(isinstance(record.event, ApprovalRequested | QuestionAsked) for record in records)
+            pressing = any(map(_is_pressing, records))
             if pressing:
                 self._pressing.unpark_all()
             if pressing or len(self._ring) >= PLENTY:
@@ -141,11 +141,12 @@ class LogStream:
     # --- readers -------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def subscribe(self, from_seq: int | None = 0, breath: float = BREATH) -> AsyncGenerator[Reader]:
+    async def subscribe(self, from_seq: int | None = 0, breath: float = 0.0) -> AsyncGenerator[Reader]:
         """A reader of the kept events from `from_seq` on, then of everything live; None begins with a snapshot of now.
 
         A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part. `breath` is how
-        many seconds apart its batches are at least: 0 for one that must be ahead of what the run does next.
+        many seconds apart its batches are at least, such as BREATH, unless PLENTY is there or somebody is asked: each
+        costs the run a wake-up between a reply and the next request.
         """
         reader = Reader(self, from_seq, breath)
         self._readers.add(reader)
@@ -360,8 +361,10 @@ class Reader:
     async def _breathe(self) -> None:
         """Let some more come in since the last batch."""
         stream = self._stream
-        waits = self._backlog is None and stream.end - self._cursor < PLENTY and not stream.closed
-        if waits and trio.current_time() < self._rested:
+        if trio.current_time() >= self._rested or self._backlog is not None or stream.closed:
+            return
+        there = stream.since(self._cursor) if self._cursor >= stream.base else []
+        if len(there) < PLENTY and not any(map(_is_pressing, there)):
             with trio.move_on_at(self._rested):
                 await stream.breath()
 
@@ -432,6 +435,11 @@ class Reader:
         self._seen = stream.live
         self._next = stream.seq + 1
         return found
+
+
+def _is_pressing(record: Record) -> bool:
+    """Whether somebody is asked something."""
+    return isinstance(record.event, ApprovalRequested | QuestionAsked)
 
 
 def _weigh(event: Event) -> int:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol
 
 import attrs
 
-from runtime.identity import ByIdentity
 from runtime.json_text import json_encoder
 from runtime.messages import AssistantMessage, Message
 from runtime.model import ModelRequest, ToolSpec
@@ -66,18 +65,13 @@ def fields(**values: Any) -> bytes:
     return b"".join(b',"%s":%s' % (name.encode(), json_bytes(v)) for name, v in values.items() if v is not None)
 
 
-schema_bytes = ByIdentity(json_bytes)
-"""A tool's schema as JSON, written once for all requests of all actors that show it."""
-
-
 def tool_list(template: bytes, tools: Sequence[ToolSpec], *, end: bytes = b"") -> bytes:
     """The member `tools`, with its comma, in one wire's form: `template` takes name, description and schema.
 
     `end` goes behind the last tool's brace in place of it.
     """
     written = [
-        template % (json_bytes(tool.name), json_bytes(tool.description), schema_bytes(tool.parameters))
-        for tool in tools
+        template % (json_bytes(tool.name), json_bytes(tool.description), to_utf8(tool.schema_text)) for tool in tools
     ]
     if end:
         written[-1] = written[-1][:-1] + end
