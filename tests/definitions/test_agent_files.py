@@ -82,6 +82,28 @@ def test_a_malformed_file_says_where(text: str, line: int, what: str) -> None:
     assert what in found[0][2]
 
 
+@pytest.mark.parametrize(
+    ("header", "line", "column", "what"),
+    [
+        ("tools: [a, b\nmodel: offline/extract\nmax_steps: 3\n", 4, 8, "this [ is not closed"),
+        ("tools: [a, b\n", 4, 8, "this [ is not closed"),
+        ("permissions:\n  allow: [a, b\n  deny: [c]\n", 5, 10, "this [ is not closed"),
+        ("permissions: {allow: [a, b]\nmodel: a/b\n", 4, 14, "this { is not closed"),
+        ('when_to_use: "now\nmodel: a/b\n', 4, 14, 'this " is not closed'),
+        ("tools [a, b]\nmodel: a/b\n", 4, 1, "could not find expected ':'"),
+        ("tools: [a,\n  b: c: d,\n  e]\n", 5, 7, "expected ',' or ']', but got ':'"),
+    ],
+)
+def test_yaml_that_is_not_closed_is_told_where_it_begins(header: str, line: int, column: int, what: str) -> None:
+    """A bracket or quote that is never closed is told where it was opened, with that line; other slips where they are."""
+    text = f"---\nname: a\ndescription: b\n{header}---\nbody\n"
+    with pytest.raises(DefinitionError) as caught:
+        read(text, "a.md")
+    (fault,) = caught.value.faults
+    assert (line, column, text.split("\n")[line - 1]) == (fault.line, fault.column, fault.source)
+    assert what in fault.text
+
+
 def test_windows_line_ends_a_bom_and_blanks_are_all_right() -> None:
     """Windows line ends, a BOM, and blanks after the dashes are all right."""
     text = "\ufeff" + GOOD.replace("---\n", "--- \n", 1).replace("\n", "\r\n")
