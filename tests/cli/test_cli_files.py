@@ -30,7 +30,10 @@ FAULTS = {
     ),
     "no front matter": ("Just write.\n", "agents/poet.md:1:1: an agent file begins with front matter"),
     "not closed": ("---\nname: poet\n", "agents/poet.md:1:1: the line '---' that ends the front matter is missing"),
-    "bad yaml": ("---\nname: [poet\n---\nx\n", "agents/poet.md:2:7: not valid YAML: this [ is not closed\n   2 | name: [poet\n"),
+    "bad yaml": (
+        "---\nname: [poet\n---\nx\n",
+        "agents/poet.md:2:7: not valid YAML: this [ is not closed\n   2 | name: [poet\n     |       ^\n",
+    ),
     "missing": ("---\nname: poet\n---\nx\n", "description missing: one line that the parent's model reads"),
     "unknown tool": (
         GOOD.replace("read_file", "read_fil"),

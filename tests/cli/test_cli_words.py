@@ -89,7 +89,9 @@ def test_module_runs_like_the_command(elenco: Run, place: Path) -> None:
 
 
 SLIPS = {
-    "rum": ("unknown command 'rum'; did you mean 'run'?", "rum", "x"),
+    "rum": ("unknown command 'rum'; did you mean 'run' or 'runs'?", "rum", "x"),
+    "letter": ("unknown command 'rn'; did you mean 'run' or 'runs'?", "rn"),
+    "no such flag": ("error: unknown flag '--model'  (elenco runs --help)", "runs", "--model", "x"),
     "flag": ("unknown flag '--max-stps'; did you mean '--max-steps'?", "run", "x", "--max-stps", "3"),
     "provider": (
         "unknown provider 'antropic' in --model; did you mean 'anthropic'?",
@@ -109,7 +111,7 @@ SLIPS = {
     "plus": ("+N is for elenco resume", "run", "x", "--max-steps", "+3"),
     "zero": ("--max-steps must be a whole number of at least 1", "run", "x", "--max-steps", "0"),
     "rule": ("the closing ')' is missing", "run", "x", "--allow", "write_file(docs"),
-    "wire": ("anthropic-messages, not 'openai'; did you mean 'openai-chat'?", "run", "x", "--wire", "openai"),
+    "wire": ("'openai'; did you mean 'openai-chat' or 'openai-responses'?", "run", "x", "--wire", "openai"),
     "base url": ("--base-url needs the model's name", "run", "x", "--base-url", "http://127.0.0.1:1/v1"),
     "workspace": ("the workspace /nowhere/at/all is no folder", "run", "x", "--workspace", "/nowhere/at/all"),
     "run id": ("no run 'zzzz' in ", "show", "zzzz"),

@@ -95,7 +95,7 @@ def test_a_malformed_file_says_where(text: str, line: int, what: str) -> None:
     ],
 )
 def test_yaml_that_is_not_closed_is_told_where_it_begins(header: str, line: int, column: int, what: str) -> None:
-    """A bracket or quote that is never closed is told where it was opened, with that line; other slips where they are."""
+    """A bracket or quote that is never closed is told where it was opened, with that line; other slips in place."""
     text = f"---\nname: a\ndescription: b\n{header}---\nbody\n"
     with pytest.raises(DefinitionError) as caught:
         read(text, "a.md")
