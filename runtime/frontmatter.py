@@ -22,12 +22,16 @@ Convert = Callable[["Value"], T]
 
 
 class Wrong(Exception):
-    """A value is not what its key wants; the message says what is allowed, `faults` what is wrong inside it."""
+    """A value is not what its key wants; the message says what is allowed, `faults` what is wrong inside it.
 
-    def __init__(self, text: str, at: Value | None = None, faults: Iterable[Fault] = ()) -> None:
+    `rest` is the value without what is wrong, where something is left of it: to look for further faults in.
+    """
+
+    def __init__(self, text: str, at: Value | None = None, faults: Iterable[Fault] = (), rest: Any = None) -> None:
         super().__init__(text)
         self.at = at
         self.faults = tuple(faults)
+        self.rest = rest
 
 
 @attrs.frozen
@@ -235,7 +239,7 @@ class Fields(Generic[T]):
         return self._entries.get(name)
 
     def take(self, name: str, convert: Callable[[Value], Any], default: Any = None) -> Any:
-        """The converted value, or the default where the key is missing or its value is wrong."""
+        """The converted value, or the default where the key is missing or nothing in its value is right."""
         value = self._entries.get(name)
         if value is None:
             return default
@@ -243,7 +247,7 @@ class Fields(Generic[T]):
             return convert(value)
         except Wrong as wrong:
             self.faults.extend(wrong.faults or [(wrong.at or value).fault(f"{name}: {wrong}")])
-            return default
+            return default if wrong.rest is None else wrong.rest
 
 
 def text(value: Value) -> str:

@@ -14,7 +14,7 @@ import attrs
 from runtime import config as settings
 from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
-from runtime.definitions import Definition, Style, read
+from runtime.definitions import Definition, FaultyAgent, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.foreign.models import settled
 from runtime.foreign.read import read_foreign
@@ -25,7 +25,7 @@ from runtime.mcps.settings import JSON_FILE
 from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
-from runtime.vetting import ring_of, rule_names, vet_agent, vet_config
+from runtime.vetting import near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
@@ -147,10 +147,8 @@ class Look:
             elif path.suffix == ".json":
                 found = list(servers.read(content, shown).warnings)
             else:
-                definition = read(content, shown)
-                warnings = [*definition.warnings, *self._shadow(definition.name, path, shown)]
-                warnings += self._ring(definition)
-                found = self._vetted(definition, content, shown)
+                definition, found = self._native(content, shown)
+                warnings = self._shadow(definition.name, path, shown)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted([*found, *warnings], key=lambda fault: (fault.line, fault.column))
@@ -158,11 +156,22 @@ class Look:
     def at_draft(self, content: str, shown: str) -> list[Fault]:
         """The faults of an agent file that is not saved yet."""
         try:
-            definition = read(content, shown)
-            found = [*self._vetted(definition, content, shown), *definition.warnings, *self._ring(definition)]
+            _, found = self._native(content, shown)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted(found, key=lambda fault: (fault.line, fault.column))
+
+    def _native(self, content: str, shown: str) -> tuple[Definition, list[Fault]]:
+        """One of our own files as far as it can be read, with its faults and warnings. Raises DefinitionError."""
+        faults: tuple[Fault, ...] = ()
+        try:
+            definition = read(content, shown)
+            warnings = definition.warnings
+        except FaultyAgent as faulty:
+            definition, faults = faulty.readable, faulty.faults
+            warnings = ()  # That a key is missing is no news where it is mistyped.
+        warnings = (*warnings, *self._ring(definition), *near_placeholders(definition, content))
+        return definition, [*together(faults, self._vetted(definition, content, shown)), *warnings]
 
     def _vetted(self, definition: Definition, content: str, shown: str) -> list[Fault]:
         found = vet_agent(
@@ -175,6 +184,7 @@ class Look:
             strict=True,
             check_model=self._check_model(shown),
             workspace=self._workspace,
+            hints=self._cast.misnamed,
         )
         return explained(found, self.shelf)
 

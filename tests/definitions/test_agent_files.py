@@ -167,6 +167,27 @@ def test_a_faulty_file_is_a_member_with_its_faults(tmp_path: Path) -> None:
         cast.get("brokn")
 
 
+def test_a_faulty_file_keeps_the_name_it_gives_itself(tmp_path: Path) -> None:
+    """A faulty file is known by the name it gives itself, where that can be read, and shadows others of that name."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "mine.md").write_text("---\nname: researcher\ndescription: x\nmax_steps: 0\n---\nhi\n")
+    cast = find(tmp_path, tmp_path / "nobody")
+    with pytest.raises(DefinitionError, match=r"agents/mine.md:4:12: max_steps: expected 1 or more"):
+        cast.get("researcher")
+
+
+def test_an_agent_asked_for_by_its_files_name_is_told_its_own(tmp_path: Path) -> None:
+    """Who asks for an agent by its file's name is told how the agent is called, also where another agent names it."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "foo.md").write_text(GOOD.replace("name: writer", "name: bar"))
+    (tmp_path / "agents" / "boss.md").write_text("---\nname: boss\ndescription: x\nsubagents: [foo]\n---\nhi\n")
+    cast = find(tmp_path, tmp_path / "nobody")
+    with pytest.raises(UsageError, match=r"unknown agent 'foo'; the agent in agents/foo.md is called 'bar'"):
+        cast.get("foo")
+    with pytest.raises(DefinitionError, match=r"unknown agent 'foo'; the agent in agents/foo.md is called 'bar'"):
+        cast.closure("boss")
+
+
 def test_the_shipped_cast_is_whole(tmp_path: Path) -> None:
     """The shipped cast is whole: the coordinator reaches researcher, reviewer and writer."""
     names = {definition.name for definition in find(tmp_path, tmp_path / "nobody").closure("coordinator")}
