@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
@@ -15,6 +17,9 @@ from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .handwritten import read_text
 from .nearness import misspelt
 from .policy.rules import RuleError, parse_rule
+
+if TYPE_CHECKING:
+    from .prices import ModelInfo
 
 FITTED = ("read_result", "await_agent", "use_skill")
 """Tools that no file names: an actor has them where it needs them."""
@@ -160,6 +165,16 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     except UsageError as error:
         return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []
+
+
+def doubtful_models(source: Source, keys: Iterable[str], known: Mapping[str, ModelInfo]) -> list[Fault]:
+    """Warnings for a model that is in no table and named nearly like one that is; `known` are the person's own."""
+    from .prices import doubt
+
+    place = _fields(source, keys).place("model")
+    if place is None or not (told := doubt(str(place.plain()).strip(), known)):
+        return []
+    return [attrs.evolve(place.fault(told), warning=True)]
 
 
 def refuse_settings(config: Config, path: Path, names: Iterable[str] | None = None) -> None:

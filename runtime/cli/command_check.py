@@ -14,18 +14,20 @@ import attrs
 from runtime import config as settings
 from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
-from runtime.definitions import Definition, FaultyAgent, Style, read
+from runtime.definitions import KEYS, Definition, FaultyAgent, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.foreign.models import settled
 from runtime.foreign.read import read_foreign
+from runtime.frontmatter import Source, split
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
 from runtime.mcps.settings import JSON_FILE
 from runtime.plugins import plugins
+from runtime.prices import ModelInfo, models_from
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
-from runtime.vetting import near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
+from runtime.vetting import doubtful_models, near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
@@ -113,6 +115,7 @@ class Look:
 
         self._tools = [*(tool.name for tool in (*built_in(), *plugins().tools)), *tools]
         self._providers: dict[str, ProviderConfig] = {}
+        self._models: dict[str, ModelInfo] = {}
         self._servers: set[str] = set()
         user = settings.user_folder()
         for path in [*([user / "config.yaml"] if user is not None else []), workspace / "elenco.yaml"]:
@@ -121,6 +124,8 @@ class Look:
             except DefinitionError:
                 continue
             self._providers |= found.providers
+            with suppress(UsageError):  # The look at that file tells it.
+                self._models |= models_from(found.models, "")
             self._servers |= found.mcp_servers.keys()
         with suppress(DefinitionError):
             self._servers |= servers.load(workspace / JSON_FILE, JSON_FILE).entries.keys()
@@ -144,6 +149,7 @@ class Look:
                 found = vet_config(
                     settings.read(content, shown), content, self._check_model(shown), names, self._servers
                 )
+                warnings = doubtful_models(Source(shown, content), settings.KEYS, self._models)
             elif path.suffix == ".json":
                 found = list(servers.read(content, shown).warnings)
             else:
@@ -171,6 +177,8 @@ class Look:
             definition, faults = faulty.readable, faulty.faults
             warnings = ()  # That a key is missing is no news where it is mistyped.
         warnings = (*warnings, *self._ring(definition), *near_placeholders(definition, content))
+        cut = split(content)
+        warnings += (*doubtful_models(Source(shown, cut.header or "", cut.header_line), KEYS, self._models),)
         return definition, [*together(faults, self._vetted(definition, content, shown)), *warnings]
 
     def _vetted(self, definition: Definition, content: str, shown: str) -> list[Fault]:
