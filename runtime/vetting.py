@@ -169,12 +169,13 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
 
 def doubtful_models(source: Source, keys: Iterable[str], known: Mapping[str, ModelInfo]) -> list[Fault]:
     """Warnings for a model that is in no table and named nearly like one that is; `known` are the person's own."""
+    place = _fields(source, keys).place("model")
+    if place is None:
+        return []
     from .prices import doubt
 
-    place = _fields(source, keys).place("model")
-    if place is None or not (told := doubt(str(place.plain()).strip(), known)):
-        return []
-    return [attrs.evolve(place.fault(told), warning=True)]
+    told = doubt(str(place.plain()).strip(), known)
+    return [] if not told else [attrs.evolve(place.fault(told), warning=True)]
 
 
 def refuse_settings(config: Config, path: Path, names: Iterable[str] | None = None) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -24,13 +25,15 @@ from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
 from runtime.mcps.settings import JSON_FILE
 from runtime.plugins import plugins
-from runtime.prices import ModelInfo, models_from
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
 from runtime.vetting import doubtful_models, near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
+
+if TYPE_CHECKING:
+    from runtime.prices import ModelInfo
 
 PLACES = ("agents", ".agents/agents")
 
@@ -95,6 +98,14 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
             yield user / "config.yaml", str(user / "config.yaml")
 
 
+def _models_of(config: settings.Config) -> dict[str, ModelInfo]:
+    if not config.models:
+        return {}
+    from runtime.prices import models_from
+
+    return models_from(config.models, "")
+
+
 def _tell(text: str) -> None:
     print(text, file=sys.stderr)
 
@@ -125,7 +136,7 @@ class Look:
                 continue
             self._providers |= found.providers
             with suppress(UsageError):  # The look at that file tells it.
-                self._models |= models_from(found.models, "")
+                self._models |= _models_of(found)
             self._servers |= found.mcp_servers.keys()
         with suppress(DefinitionError):
             self._servers |= servers.load(workspace / JSON_FILE, JSON_FILE).entries.keys()

@@ -141,6 +141,20 @@ def test_slip_makes_no_run(elenco: Run, place: Path) -> None:
     assert "" == elenco("runs").stdout
 
 
+READING = ["runs", "runs --check", "runs --json", "show zzzz", "tail zzzz", "limits zzzz", "memory", "skills", "models"]
+READING += ["agents", "tools", "tools --agent writer", "check", "mcp", "doctor", "trust --show"]
+
+
+@pytest.mark.parametrize("words", READING)
+def test_who_only_looks_makes_no_state_folder(elenco: Run, place: Path, words: str) -> None:
+    """A command that only reads makes nothing: where there is no state folder, there are no runs yet."""
+    done = elenco(*words.split(), "--state", str(place / "none"), state=False)
+    assert "Traceback" not in done.stderr
+    assert (2 if "zzzz" in words else 0) == done.returncode
+    assert not (place / "none").exists()
+    assert [] == list((place / "home").iterdir())
+
+
 HEAVY = ("trio", "httpx", "rich", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
 
 
