@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -117,6 +118,10 @@ SLIPS = {
     "run id": ("no run 'zzzz' in ", "show", "zzzz"),
     "missing id": ("give ID", "approve", "k7f2"),
     "family": ("unknown family 'gard'; did you mean 'guard'?", "debug", "gard"),
+    "chat": ("unknown agent 'writr'; did you mean 'writer'?", "chat", "writr"),
+    "chat model": ("unknown provider 'antropic' in --model", "chat", "--model", "antropic/claude", "--plain"),
+    "chat limit": ("--max-steps must be a number, not 'many'", "chat", "--resume", "zzzz", "--max-steps", "many"),
+    "chat run": ("no run 'zzzz' in ", "chat", "--resume", "zzzz"),
     "tools": ("unknown agent 'writr'", "tools", "--agent", "writr"),
     "file": ("there is no file agents/none.md", "check", "agents/none.md"),
     "too much": ("one word too many: 'b'", "show", "a", "b"),
@@ -155,24 +160,40 @@ def test_who_only_looks_makes_no_state_folder(elenco: Run, place: Path, words: s
     assert [] == list((place / "home").iterdir())
 
 
-HEAVY = ("trio", "httpx", "rich", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
+HEAVY = ("trio", "httpx", "mcp", "rich", "textual", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
 
 
-@pytest.mark.parametrize("slip", ["rum", "flag", "provider", "agent", "limit", "rule", "run id", "file", "tools"])
+IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1"}
+QUICK = ["rum", "flag", "provider", "agent", "limit", "rule", "run id", "file", "tools"]
+QUICK += ["chat", "chat model", "chat limit", "chat run"]
+
+
+@pytest.mark.parametrize("slip", QUICK)
 def test_slip_loads_nothing_slow(elenco: Run, slip: str) -> None:
     """A slip is told before anything slow is imported: that is what makes it quick on any machine."""
-    done = elenco(*SLIPS[slip][1:], env={"PYTHONPROFILEIMPORTTIME": "1"})
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
+    loaded = loaded_by(elenco(*SLIPS[slip][1:], env=IMPORTS))
     assert "runtime.errors" in loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_run_that_is_completed_is_told_before_its_going_on_loads(elenco: Run) -> None:
+    """Who resumes a completed run is told so from its record alone."""
+    elenco("run", "Hello")
+    (run,) = (json.loads(line)["id"] for line in elenco("runs", "--json").stdout.splitlines())
+    refused = elenco("resume", run, env=IMPORTS)
+    assert f"run {run} is completed" in refused.stderr
+    assert loaded_by(refused).isdisjoint(("httpx", "mcp", "rich", "textual", "runtime.app", "runtime.agent"))
+
+
+def loaded_by(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """The modules that a command has loaded, all told."""
+    return {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("--version",)])
 def test_first_screen_and_help_load_nothing_slow(elenco: Run, words: tuple[str, ...]) -> None:
     """Help and the first screen do with the standard library, attrs and a few small modules."""
-    done = elenco(*words, state=False, env={"PYTHONPROFILEIMPORTTIME": "1"})
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
-    assert loaded.isdisjoint((*HEAVY, "yaml", "runtime.definitions"))
+    assert loaded_by(elenco(*words, state=False, env=IMPORTS)).isdisjoint((*HEAVY, "yaml", "runtime.definitions"))
 
 
 def test_flags_may_stand_between_the_words(elenco: Run) -> None:
