@@ -90,14 +90,16 @@ def doubt(full_name: str, extra: Mapping[str, ModelInfo] | None = None) -> str:
     provider, _, model = full_name.partition("/")
     if lookup(provider, model, extra) is not None:
         return ""
-    near: list[tuple[int, str]] = []
-    for name in dict.fromkeys([*(extra or {}), *(name for name, _ in well_known()), *_routed(provider)]):
-        if name.startswith(f"{provider}/") and _NUMBER.findall(name) == _NUMBER.findall(full_name):
-            near.append((letters_apart(full_name.casefold(), name.casefold()), name))
-    least = min(near, default=(_SLIPS + 1, ""))[0]
+    names: list[str] = [*(extra or {}), *(name for name, _ in well_known()), *_routed(provider)]
+    near = [
+        (letters_apart(full_name.casefold(), name.casefold()), name)
+        for name in dict.fromkeys(names)
+        if name.startswith(f"{provider}/") and _NUMBER.findall(name) == _NUMBER.findall(full_name)
+    ]
+    least = min((apart for apart, _ in near), default=_SLIPS + 1)
     if least > _SLIPS:
         return ""
-    meant = " or ".join([f"'{name}'" for distance, name in near if distance == least][:MOST])
+    meant = " or ".join([f"'{name}'" for apart, name in near if apart == least][:MOST])
     return f"{full_name} is not in the model table; did you mean {meant}?"
 
 

@@ -146,8 +146,24 @@ def test_slip_makes_no_run(elenco: Run, place: Path) -> None:
     assert "" == elenco("runs").stdout
 
 
-READING = ["runs", "runs --check", "runs --json", "show zzzz", "tail zzzz", "limits zzzz", "memory", "skills", "models"]
-READING += ["agents", "tools", "tools --agent writer", "check", "mcp", "doctor", "trust --show"]
+READING = [
+    "runs",
+    "runs --check",
+    "runs --json",
+    "show zzzz",
+    "tail zzzz",
+    "limits zzzz",
+    "memory",
+    "skills",
+    "models",
+    "agents",
+    "tools",
+    "tools --agent writer",
+    "check",
+    "mcp",
+    "doctor",
+    "trust --show",
+]
 
 
 @pytest.mark.parametrize("words", READING)
@@ -164,8 +180,21 @@ HEAVY = ("trio", "httpx", "mcp", "rich", "textual", "runtime.agent", "runtime.jo
 
 
 IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1"}
-QUICK = ["rum", "flag", "provider", "agent", "limit", "rule", "run id", "file", "tools"]
-QUICK += ["chat", "chat model", "chat limit", "chat run"]
+QUICK = [
+    "rum",
+    "flag",
+    "provider",
+    "agent",
+    "limit",
+    "rule",
+    "run id",
+    "file",
+    "tools",
+    "chat",
+    "chat model",
+    "chat limit",
+    "chat run",
+]
 
 
 @pytest.mark.parametrize("slip", QUICK)
