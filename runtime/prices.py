@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from .errors import UsageError, did_you_mean
+from .known import BUILT_IN
 from .limits.price import Price
 from .messages import Usage
 from .nearness import MOST, letters_apart
@@ -88,7 +89,7 @@ def doubt(full_name: str, extra: Mapping[str, ModelInfo] | None = None) -> str:
     A name with other numbers in it is another version, which the table may well not know yet.
     """
     provider, _, model = full_name.partition("/")
-    if lookup(provider, model, extra) is not None:
+    if provider in BUILT_IN or lookup(provider, model, extra) is not None:
         return ""
     names: list[str] = [*(extra or {}), *(name for name, _ in well_known()), *_routed(provider)]
     near = [

@@ -198,8 +198,9 @@ def test_a_near_miss_of_a_known_model_is_doubted(name: str, meant: str) -> None:
         "openrouter/meta/llama-4",
         "ollama/qwen3",
         "offline/extract",
+        "scripted/b.yaml",
     ],
 )
 def test_a_known_model_another_version_and_a_strange_name_are_not_doubted(name: str) -> None:
     """Known models, other versions of them and names like no other are not doubted: no table knows every model."""
-    assert "" == doubt(name)
+    assert "" == doubt(name, {"scripted/a.yaml": ModelInfo()})
