@@ -67,7 +67,10 @@ LAST_COMMIT = 10.0
 
 @attrs.frozen
 class Plan:
-    """A run that could start: everything a person can have got wrong has been looked at."""
+    """A run that could start: everything a person can have got wrong has been looked at.
+
+    `doubts` are lines about what may be wrong and is no reason not to start.
+    """
 
     options: RunOptions
     cast: Cast
@@ -86,6 +89,7 @@ class Plan:
     notice: str = ""
     hooks: tuple[Hook, ...] = ()
     left_out: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     servers: Mapping[str, Entry] = attrs.field(factory=dict[str, Entry])
 
 
@@ -118,16 +122,18 @@ def plan(
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
     known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
+    doubts: dict[str, None] = {}
     for member in seen.members:
         if not set(member.tools) <= set(known) or member.permissions != Written():
             refuse_faulty(seen.cast, member, tools=known, servers=seen.servers, strict=True)
         own_tools(known, member)
         ref = models.resolve(member.model or seen.model)
+        doubts[models.doubt(ref.full_name)] = None
         if ref.price is None and needs_price(limits, limits_of(member)):
-            raise UsageError(
-                f"cost_budget cannot be kept: no price is known for {ref.full_name}; "
-                f"give one under 'models:' in elenco.yaml, or use --token-budget"
+            why = models.doubt(ref.full_name) or (
+                f"no price is known for {ref.full_name}; give one under 'models:' in elenco.yaml, or use --token-budget"
             )
+            raise UsageError(f"cost_budget cannot be kept: {why}")
     try:
         workspace = Workspace(options.workspace)
     except PathError as error:
@@ -153,6 +159,7 @@ def plan(
         notice=seen.notice,
         hooks=(*own.hooks, *added.hooks, *here.hooks),
         left_out=tuple(map(str, added.broken)),
+        doubts=tuple(filter(None, doubts)),
         servers={
             name: entry for name, entry in seen.servers.items() if any(name in member.mcps for member in seen.members)
         },
@@ -379,7 +386,7 @@ async def open_run(
             f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"
         )
         run.append(Warned(text=text))
-    for text in (*([ready.notice] if ready.notice else []), *ready.left_out):
+    for text in (*([ready.notice] if ready.notice else []), *ready.left_out, *ready.doubts):
         run.append(Warned(text=text))
     live = LiveRun(run, folder)
     journal.when_failed(run.fail)

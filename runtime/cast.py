@@ -11,7 +11,7 @@ import attrs
 
 from . import shipped
 from .config import user_folder
-from .definitions import Definition, Style, load
+from .definitions import Definition, FaultyAgent, Style, load
 from .errors import DefinitionError, Fault, UsageError, did_you_mean
 
 Origin: TypeAlias = Literal["workspace", "user", "shipped"]
@@ -26,7 +26,7 @@ FOREIGN_PLACES: tuple[tuple[str, Style], ...] = (
 
 @attrs.frozen
 class Member:
-    """An agent file that was found: its Definition, or the faults that make it unusable."""
+    """An agent file that was found: its Definition, or the faults that make it unusable and what is readable of it."""
 
     name: str
     path: Path
@@ -34,6 +34,7 @@ class Member:
     origin: Origin
     definition: Definition | None
     faults: tuple[Fault, ...] = ()
+    readable: Definition | None = None
 
 
 @attrs.frozen
@@ -51,10 +52,25 @@ class Cast:
         """The usable Definition of that name. Raises UsageError for none, DefinitionError for a faulty file."""
         member = self.members.get(name)
         if member is None:
-            raise UsageError(f"unknown agent '{name}'{did_you_mean(name, self.members)}  (elenco agents)")
+            raise UsageError(f"{self.unknown(name)}  (elenco agents)")
+        if member.definition is None and member.readable is not None:
+            raise FaultyAgent(member.faults, attrs.evolve(member.readable, name=name))
         if member.definition is None:
             raise DefinitionError(member.faults)
         return member.definition
+
+    def unknown(self, name: str) -> str:
+        """What to tell of a name that no agent has."""
+        return f"unknown agent '{name}'{self.misnamed.get(name) or did_you_mean(name, self.members)}"
+
+    @property
+    def misnamed(self) -> dict[str, str]:
+        """For the name of a file whose agent is called otherwise: how it is called, to end an error message with."""
+        return {
+            member.path.stem: f"; the agent in {member.shown} is called '{member.name}'"
+            for member in self.members.values()
+            if member.path.stem not in self.members
+        }
 
     def given(self, name: str, servers: Iterable[str]) -> Cast:
         """The cast with MCP servers added to those an agent's file names; an agent that is unusable stays as it is."""
@@ -82,9 +98,7 @@ class Cast:
             found[current] = definition = self.get(current)
             for child in definition.subagents:
                 if child not in self.members:
-                    raise DefinitionError(
-                        [Fault(definition.path, 1, f"unknown agent '{child}'{did_you_mean(child, self.members)}")]
-                    )
+                    raise DefinitionError([Fault(definition.path, 1, self.unknown(child))])
             waiting.extend(definition.subagents)
         return list(found.values())
 
@@ -170,6 +184,9 @@ def _folder(folder: Path, origin: Origin, shown: str) -> Iterator[Member]:
         name = f"{shown}/{path.name}"
         try:
             definition = load(path, name)
+        except FaultyAgent as faulty:
+            readable = faulty.readable
+            yield Member(readable.name or path.stem, path, name, origin, None, faulty.faults, readable)
         except DefinitionError as error:
             yield Member(path.stem, path, name, origin, None, error.faults)
         except OSError as error:

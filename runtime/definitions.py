@@ -145,6 +145,14 @@ class Definition:
     warnings: tuple[Fault, ...] = ()
 
 
+class FaultyAgent(DefinitionError):
+    """An agent file that cannot be used; `readable` is what its right keys say: further faults are looked for in it."""
+
+    def __init__(self, faults: Iterable[Fault], readable: Definition) -> None:
+        super().__init__(faults)
+        self.readable = readable
+
+
 def load(path: Path, shown: str | None = None) -> Definition:
     """Read one agent file. Raises DefinitionError listing every fault, OSError where it cannot be read."""
     shown = shown or str(path)
@@ -161,7 +169,7 @@ def load(path: Path, shown: str | None = None) -> Definition:
 def read(content: str, shown: str) -> Definition:
     """The Definition a file's text stands for; a text that was read before is not parsed again.
 
-    Raises DefinitionError listing every fault.
+    Raises DefinitionError listing every fault, FaultyAgent where some of it can be read.
     """
     cut = split(content)
     if cut.header is None:
@@ -210,13 +218,22 @@ def read(content: str, shown: str) -> Definition:
         warnings.append(
             Fault(shown, cut.body_line, "no text below the front matter: the prompt is empty", warning=True)
         )
+    definition = attrs.evolve(definition, warnings=tuple(warnings))
     if faults:
-        raise DefinitionError(sorted(faults, key=lambda fault: (fault.line, fault.column)))
-    return attrs.evolve(definition, warnings=tuple(warnings))
+        raise FaultyAgent(sorted(faults, key=lambda fault: (fault.line, fault.column)), definition)
+    return definition
 
 
-def unknown_names(definition: Definition, content: str, **known: Iterable[str]) -> list[Fault]:
-    """Faults for tools, subagents or skills that nobody here knows, at the place where the file names them."""
+_NO_HINTS: Mapping[str, str] = {}
+
+
+def unknown_names(
+    definition: Definition, content: str, hints: Mapping[str, str] = _NO_HINTS, **known: Iterable[str]
+) -> list[Fault]:
+    """Faults for tools, subagents or skills that nobody here knows, at the place where the file names them.
+
+    `hints` end what is said of an agent, in place of the nearest name.
+    """
     cut = split(content)
     root = parse(Source(definition.path, cut.header or "", cut.header_line))
     if root is None:
@@ -230,7 +247,8 @@ def unknown_names(definition: Definition, content: str, **known: Iterable[str]) 
             name = value.plain()
             if isinstance(name, str) and name not in there:
                 word = WORDS.get(key, key)
-                faults.append(value.fault(f"unknown {word} '{name}'{did_you_mean(name, there)}"))
+                hint = hints.get(name, "") if word == "agent" else ""
+                faults.append(value.fault(f"unknown {word} '{name}'{hint or did_you_mean(name, there)}"))
     return faults
 
 
@@ -293,7 +311,7 @@ def _nested(value: Value, known: Iterable[str]) -> Fields[Any]:
 
 def _whole(fields: Fields[Any], taken: T) -> T:
     if fields.faults:
-        raise Wrong("", faults=fields.faults)
+        raise Wrong("", faults=fields.faults, rest=taken)
     return taken
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TypeVar
 
 import attrs
+
+from .nearness import nearest
 
 
 class ElencoError(Exception):
@@ -72,25 +73,10 @@ def first_of(error: BaseException, kind: type[E]) -> E | None:
     return next((found for each in inside if (found := first_of(each, kind)) is not None), None)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was probably meant to be."""
-    names = list(known)
-    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if found:
-        return found[0]
-    plain = {_plain(name): name for name in reversed(names)}
-    found = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.75)
-    if found:
-        return plain[found[0]]
-    begun = [name for name in names if len(word) >= 3 and name.startswith(word)]
-    return begun[0] if len(begun) == 1 else None
-
-
-def _plain(word: str) -> str:
-    return word.casefold().replace("-", "_")
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` or nothing, to end an error message with."""
-    found = nearest(word, known)
-    return f"; did you mean '{found}'?" if found else ""
+    """`; did you mean 'x'?` or nothing, to end an error message with; words that are equally near are all named."""
+    found = [f"'{name}'" for name in nearest(word, known)]
+    if not found:
+        return ""
+    *others, last = found
+    return f"; did you mean {', '.join(others)}{' or ' if others else ''}{last}?"

@@ -22,12 +22,16 @@ Convert = Callable[["Value"], T]
 
 
 class Wrong(Exception):
-    """A value is not what its key wants; the message says what is allowed, `faults` what is wrong inside it."""
+    """A value is not what its key wants; the message says what is allowed, `faults` what is wrong inside it.
 
-    def __init__(self, text: str, at: Value | None = None, faults: Iterable[Fault] = ()) -> None:
+    `rest` is the value without what is wrong, where something is left of it: to look for further faults in.
+    """
+
+    def __init__(self, text: str, at: Value | None = None, faults: Iterable[Fault] = (), rest: Any = None) -> None:
         super().__init__(text)
         self.at = at
         self.faults = tuple(faults)
+        self.rest = rest
 
 
 @attrs.frozen
@@ -65,8 +69,15 @@ class Source:
 
     def fault(self, mark: Any, text: str, width: int = 1) -> Fault:
         """The fault at a YAML mark."""
-        row = min(int(mark.line), len(self.lines) - 1)
+        row = self._row(mark)
         return Fault(self.path, row + self.first_line, text, int(mark.column) + 1, self.lines[row], max(width, 1))
+
+    def line(self, mark: Any) -> str:
+        """The line a YAML mark is in."""
+        return self.lines[self._row(mark)]
+
+    def _row(self, mark: Any) -> int:
+        return min(int(mark.line), len(self.lines) - 1)
 
 
 @attrs.frozen(eq=False)
@@ -127,16 +138,37 @@ def parse(source: Source) -> Value | None:
             _measure(node)
             _construct(node)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        text = " ".join(part for part in (error.context, error.problem) if part)
-        if mark is None:
-            raise DefinitionError([Fault(source.path, source.first_line, text)]) from None
-        raise DefinitionError([source.fault(mark, f"not valid YAML: {text}")]) from None
+        raise DefinitionError([_unreadable(source, error)]) from None
     except yaml.YAMLError as error:
         raise DefinitionError([Fault(source.path, source.first_line, f"not valid YAML: {error}")]) from None
     except RecursionError:
         raise DefinitionError([Fault(source.path, source.first_line, "nested too deeply")]) from None
     return Value(source, node) if node is not None else None
+
+
+_BEGINS = re.compile("while (parsing a flow|scanning a (quoted|simple))")
+"""What YAML was in the middle of, where that is more telling than the place at which it noticed."""
+
+
+def _unreadable(source: Source, error: yaml.MarkedYAMLError) -> Fault:
+    """The fault where it begins: a bracket or quote that is never closed is noticed lines below, or at the end."""
+    noticed, begun = cast("Any", error.problem_mark), cast("Any", error.context_mark)
+    text = " ".join(part for part in (error.context, error.problem) if part)
+    if noticed is None:
+        return Fault(source.path, source.first_line, text)
+    if begun is not None and begun.line < noticed.line and _BEGINS.match(error.context or ""):
+        line = source.line(begun)
+        opening = line[begun.column : begun.column + 1]
+        if opening not in tuple("[{\"'"):
+            return source.fault(begun, f"not valid YAML: {text}")
+        after = source.line(noticed)
+        if not after or _indent(after) <= _indent(line):
+            return source.fault(begun, f"not valid YAML: this {opening} is not closed")
+    return source.fault(noticed, f"not valid YAML: {text}")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _measure(node: yaml.Node) -> None:
@@ -207,7 +239,7 @@ class Fields(Generic[T]):
         return self._entries.get(name)
 
     def take(self, name: str, convert: Callable[[Value], Any], default: Any = None) -> Any:
-        """The converted value, or the default where the key is missing or its value is wrong."""
+        """The converted value, or the default where the key is missing or nothing in its value is right."""
         value = self._entries.get(name)
         if value is None:
             return default
@@ -215,7 +247,7 @@ class Fields(Generic[T]):
             return convert(value)
         except Wrong as wrong:
             self.faults.extend(wrong.faults or [(wrong.at or value).fault(f"{name}: {wrong}")])
-            return default
+            return default if wrong.rest is None else wrong.rest
 
 
 def text(value: Value) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from .errors import DefinitionError, Fault, nearest
+from .errors import DefinitionError, Fault
 from .frontmatter import Source, Split, Value, parse, split
+from .nearness import resembles
 
 _ENTRY = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?P<gap>[ \t]+)(?P<value>\S.*?)[ \t]*")
 _KEY = re.compile(r"(?P<key>[A-Za-z_][\w-]*)[ \t]*:(?=[ \t]|$)")
@@ -126,7 +127,7 @@ def _joined(source: Source, known: Collection[str]) -> tuple[str, list[Remark]] 
             continue
         if not entries:
             return None
-        if found is not None and nearest(found["key"], known) is not None:
+        if found is not None and resembles(found["key"], known) is not None:
             return None
         if line.strip() and not line.startswith((" ", "\t")) and entries[-1][0] == "description":
             stray = number if stray is None else stray

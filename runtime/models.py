@@ -22,7 +22,7 @@ from .known import default_model as default_model
 from .known import key_variable, place_of, split_name
 from .limits.price import Price
 from .model import Provider
-from .prices import ModelInfo, lookup
+from .prices import ModelInfo, doubt, lookup
 from .secrecy import secrets_of
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class Models:
         if found is None:
             found = self._refs[full_name] = self._resolve(full_name)
         return found
+
+    def doubt(self, full_name: str) -> str:
+        """What to tell of a name that is probably mistyped; nothing where a server has names of its own."""
+        return "" if self._flags.base_url else doubt(full_name, self._extra)
 
     async def aclose(self) -> None:
         """Close all connections; a cancelled call closes them just the same."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from . import config as settings
 from . import definitions
 from .cast import Cast, find
 from .config import Config
-from .definitions import Definition
+from .definitions import Definition, FaultyAgent
 from .errors import DefinitionError, Fault, UsageError
 from .handwritten import read_text
 from .known import BUILT_IN, KNOWN, OFFLINE, ModelFlags, check_name, default_model
@@ -23,7 +24,7 @@ from .plugins import plugins
 from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
 from .trust import counting
-from .vetting import refuse_settings, rule_names, vet_agent
+from .vetting import refuse_settings, rule_names, together, vet_agent
 
 if TYPE_CHECKING:
     from .events import RunStarted
@@ -167,7 +168,6 @@ def outline(
     found = find(options.workspace).given(options.agent, options.servers)
     _refuse_settings(options.workspace, here, user, found, tools)
     cast = drafted(found)
-    root = cast.get(options.agent)
     providers = {**user.providers, **here.providers}
     known = set(given)
 
@@ -176,9 +176,15 @@ def outline(
         if provider not in known and not _is_plugins(provider, providers):
             check_name(name, options.model, providers, os.environ, where)
 
+    def vet(readable: Definition) -> None:
+        refuse_faulty(cast, readable, check, tools, workspace=options.workspace)
+
+    with _every_fault(vet):
+        root = cast.get(options.agent)
     shelf = _shelf(options.workspace, cast, options.agent)
     refuse_faulty(cast, root, check, tools, shelf, workspace=options.workspace)
-    members = tuple(cast.closure(options.agent))
+    with _every_fault(vet):
+        members = tuple(cast.closure(options.agent))
     servers: Mapping[str, Entry] = {**options.servers, **_servers(options.workspace, here, user, members)}
     for member in members:
         if member is not root or member.mcps:
@@ -209,6 +215,19 @@ def outline(
         notice,
         servers,
     )
+
+
+@contextmanager
+def _every_fault(vet: Callable[[Definition], None]) -> Generator[None]:
+    """An agent file that cannot be used is told with all its faults: those of the names in it as well."""
+    try:
+        yield
+    except FaultyAgent as faulty:
+        try:
+            vet(faulty.readable)
+        except DefinitionError as further:
+            raise DefinitionError(together(faulty.faults, further.faults)) from None
+        raise
 
 
 def _is_plugins(provider: str, configured: Mapping[str, object]) -> bool:
@@ -331,6 +350,7 @@ def refuse_faulty(
         strict=strict,
         check_model=None if check is None else lambda name: check(name, definition.path),
         workspace=workspace,
+        hints=cast.misnamed,
     )
     if faults and shelf is not None:
         from .skills.hired import explained

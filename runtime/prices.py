@@ -22,8 +22,10 @@ from typing import Any
 import attrs
 
 from .errors import UsageError, did_you_mean
+from .known import BUILT_IN
 from .limits.price import Price
 from .messages import Usage
+from .nearness import MOST, letters_apart
 from .wire.shapes import is_object
 
 
@@ -79,6 +81,27 @@ def well_known() -> Iterator[tuple[str, ModelInfo]]:
     for provider, entries in _TABLE.items():
         for model, info in entries.items():
             yield f"{provider}/{model}", info
+
+
+def doubt(full_name: str, extra: Mapping[str, ModelInfo] | None = None) -> str:
+    """What to tell where a model is unknown and its name nearly that of a known one; nothing for any other.
+
+    A name with other numbers in it is another version, which the table may well not know yet.
+    """
+    provider, _, model = full_name.partition("/")
+    if provider in BUILT_IN or lookup(provider, model, extra) is not None:
+        return ""
+    names: list[str] = [*(extra or {}), *(name for name, _ in well_known()), *_routed(provider)]
+    near = [
+        (letters_apart(full_name.casefold(), name.casefold()), name)
+        for name in dict.fromkeys(names)
+        if name.startswith(f"{provider}/") and _NUMBER.findall(name) == _NUMBER.findall(full_name)
+    ]
+    least = min((apart for apart, _ in near), default=_SLIPS + 1)
+    if least > _SLIPS:
+        return ""
+    meant = " or ".join([f"'{name}'" for apart, name in near if apart == least][:MOST])
+    return f"{full_name} is not in the model table; did you mean {meant}?"
 
 
 def models_from(data: Mapping[str, Any], path: str) -> dict[str, ModelInfo]:
@@ -159,6 +182,10 @@ def _tokens(where: str, entry: Mapping[str, Any], key: str, faults: list[str]) -
 
 
 _MAKERS = {"google": "gemini", "mistralai": "mistral", "x-ai": "xai"}
+_VERSION = re.compile(r"(?<=\d)-(?=\d)")
+_NUMBER = re.compile(r"\d+")
+_SLIPS = 2
+"""Letters by which a name may differ from a known one and still be taken for it."""
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
@@ -173,6 +200,15 @@ def _in_table(provider: str, model: str) -> ModelInfo | None:
         if candidate in entries:
             return entries[candidate]
     return None
+
+
+def _routed(provider: str) -> Iterator[str]:
+    """The names a router has for the table's models: it writes 5.5 where their maker writes 5-5."""
+    if provider == "openrouter":
+        theirs = {ours: maker for maker, ours in _MAKERS.items()}
+        for name, _ in well_known():
+            maker, _, model = name.partition("/")
+            yield f"openrouter/{theirs.get(maker, maker)}/{_VERSION.sub(r'.', model)}"
 
 
 def _model(

@@ -6,7 +6,6 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 
-from .errors import UsageError
 from .events import (
     ActorFinished,
     ApprovalRequested,
@@ -21,31 +20,15 @@ from .events import (
 from .journal.replay import fold
 from .journal.state import ActorState, RunState
 from .limits.budget import Barred
-from .limits.limits import ROOT_DEFAULTS, Limits, changed
+from .limits.limits import Limits
 from .messages import Usage
 from .record import report_to_json, usage_to_json
 from .report import Report
+from .resumable import check_resumable as check_resumable
+from .resumable import limits_after as limits_after
 from .run import Run
 
 NOT_TAKEN_UP = "interrupted, and not taken up"
-
-
-def check_resumable(state: RunState, id: str) -> None:
-    """Raises UsageError for a run with nothing left to do."""
-    if state.started is None:
-        raise UsageError(f"run {id} never began, so nothing of it is on record: elenco delete {id}")
-    if state.finished is None:
-        return
-    status = state.finished.report.get("status")
-    if status == "completed":
-        raise UsageError(f'run {id} is completed: elenco show {id}   to follow it up: elenco run --continue {id} "…"')
-
-
-def limits_after(state: RunState, changes: Mapping[str, str]) -> Limits:
-    """The root's limits with the resume's changes. Raises UsageError."""
-    limits = Limits.from_json(state.limits)
-    # A record from elsewhere may say what it wants; its run ends all the same.
-    return changed(limits.or_else(ROOT_DEFAULTS) if state.imported else limits, changes, "resume")
 
 
 def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, str]) -> None:

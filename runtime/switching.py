@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .errors import UsageError
-from .events import ModelChanged, PrefixChanged
+from .events import ModelChanged, PrefixChanged, Warned
 from .known import OFFLINE
 from .limits.limits import needs_price
 
@@ -35,6 +35,8 @@ def switch_model(run: Run, name: str, agent: Agent | None, by: str) -> list[str]
     if agent is None:
         run.append(ModelChanged(model=ref.full_name, before=run.settings.model, by=by))
         run.settings = attrs.evolve(run.settings, model=ref.full_name)
+    if doubt := run.models.doubt(ref.full_name):
+        run.append(Warned(text=doubt))
     changed: list[str] = []
     for each in agents:
         before = (each.next_model or each.model).full_name

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
-from .definitions import KEYS, Definition, OutputRules, Permissions, unknown_names
+from .definitions import KEYS, VARIABLES, Definition, OutputRules, Permissions, unknown_names
 from .errors import DefinitionError, Fault, UsageError
 from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .handwritten import read_text
+from .nearness import misspelt
 from .policy.rules import RuleError, parse_rule
+
+if TYPE_CHECKING:
+    from .prices import ModelInfo
 
 FITTED = ("read_result", "await_agent", "use_skill")
 """Tools that no file names: an actor has them where it needs them."""
+_NO_HINTS: Mapping[str, str] = {}
+_BRACES = re.compile(r"\{\s*([A-Za-z_-]+)\s*\}")
 
 
 def vet_agent(
@@ -29,13 +38,15 @@ def vet_agent(
     strict: bool = False,
     check_model: Callable[[str], None] | None = None,
     workspace: Path | None = None,
+    hints: Mapping[str, str] = _NO_HINTS,
 ) -> list[Fault]:
     """What is wrong with a readable agent file, in the order of its lines; `content` is the file's text.
 
     `check_model` raises UsageError for a model that cannot be meant. Names of tools, MCP servers and skills are looked
     at where `tools`, `servers` and `skills` say which there are; with `strict`, so are the tools that rules begin with.
     A file of another runtime has told its faults when it was read.
-    A check of the output is looked for in `workspace`, then among what is installed.
+    A check of the output is looked for in `workspace`, then among what is installed. `hints` tell of names that are no
+    agent's.
     """
     if definition.style != "native":
         return []
@@ -45,7 +56,7 @@ def vet_agent(
     content = content.removeprefix("\ufeff").replace("\r\n", "\n")
     cut = split(content)
     fields = _fields(Source(definition.path, cut.header or "", cut.header_line), KEYS)
-    faults = unknown_names(definition, content, **known)
+    faults = unknown_names(definition, content, hints, **known)
     names = rule_names(known["tools"], known["subagents"]) if strict and tools is not None else None
     faults += _rules(fields.place("permissions"), names, known.get("mcps", ()))
     faults += _model(fields.place("model"), check_model)
@@ -54,6 +65,32 @@ def vet_agent(
     if definition.output is not None and (output := fields.place("output")) is not None:
         faults += _output(output, definition.output, workspace)
     return sorted(faults, key=lambda fault: (fault.line, fault.column))
+
+
+def together(first: Iterable[Fault], further: Iterable[Fault]) -> list[Fault]:
+    """Faults of one file in the order of its lines; where two are at one place, the first one tells enough."""
+    found: dict[tuple[int, int], list[Fault]] = {}
+    for fault in first:
+        found.setdefault((fault.line, fault.column), []).append(fault)
+    for fault in further:
+        found.setdefault((fault.line, fault.column), [fault])
+    return [fault for place in sorted(found) for fault in found[place]]
+
+
+def near_placeholders(definition: Definition, content: str) -> list[Fault]:
+    """Warnings for what stands in braces and is nearly a name that would be filled in; other braces are text."""
+    if definition.style != "native":
+        return []
+    cut = split(content)
+    found: dict[str, Fault] = {}
+    for number, line in enumerate(cut.body.split("\n"), start=cut.body_line):
+        for braces in _BRACES.finditer(line):
+            meant = [f"'{{{name}}}'" for name in misspelt(braces[1], VARIABLES)]
+            if braces[0].strip("{}") not in VARIABLES and meant:
+                text = f"'{braces[0]}' stays as it is; did you mean {' or '.join(meant)}?"
+                fault = Fault(definition.path, number, text, braces.start() + 1, line, len(braces[0]), warning=True)
+                found.setdefault(braces[0], fault)
+    return list(found.values())
 
 
 def vet_config(
@@ -128,6 +165,17 @@ def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fau
     except UsageError as error:
         return [place.fault(str(error).replace(f" in {place.source.path}", "", 1))]
     return []
+
+
+def doubtful_models(source: Source, keys: Iterable[str], known: Mapping[str, ModelInfo]) -> list[Fault]:
+    """Warnings for a model that is in no table and named nearly like one that is; `known` are the person's own."""
+    place = _fields(source, keys).place("model")
+    if place is None:
+        return []
+    from .prices import doubt
+
+    told = doubt(str(place.plain()).strip(), known)
+    return [] if not told else [attrs.evolve(place.fault(told), warning=True)]
 
 
 def refuse_settings(config: Config, path: Path, names: Iterable[str] | None = None) -> None:

@@ -214,4 +214,4 @@ def _names_prompt(word: str) -> bool:
 
 
 def _near(word: str, known: Iterable[str]) -> str:
-    return did_you_mean(word, known).replace("'", "'/", 1)
+    return did_you_mean(f"/{word}", [f"/{name}" for name in known])

@@ -21,9 +21,9 @@ import attrs
 import trio
 
 from runtime.app import LiveRun, Plan, Resumption, open_run, plan
-from runtime.cli.command_chat import carry_name
 from runtime.cli.earlier import Earlier, look_up
 from runtime.cli.keyboard import Keyboard
+from runtime.cli.line_chat import carry_name
 from runtime.cli.live import Outcome, note_end, row_of
 from runtime.cli.server_prompts import filled_in, is_prompt, prompts_of
 from runtime.cli.watcher import Watcher

@@ -26,7 +26,7 @@ from .watcher import thought_lines
 from .within import BY
 
 if TYPE_CHECKING:
-    from .command_chat import Chat
+    from .line_chat import Chat
 
 KEYS = """\
 A line is for the agent; what is typed while a turn is under way waits for its end, but for what acts on the turn:

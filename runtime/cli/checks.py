@@ -39,7 +39,10 @@ def check_all(
     if not named:
         print("no provider has a key, so none was asked (elenco doctor tells how to connect one)", file=sys.stderr)
         return 1
-    results = trio.run(_ask_all, Models(flags, providers, own), [Result(name) for name in named])
+    models = Models(flags, providers, own)
+    for told in filter(None, map(models.doubt, named)):
+        print(f"! {told}", file=sys.stderr)
+    results = trio.run(_ask_all, models, [Result(name) for name in named])
     for result in results:
         print(f"{'✓' if result.good else '✗'} {one_line(result.name, 80)}   {result.text}")
     return 0 if all(result.good for result in results) else 1

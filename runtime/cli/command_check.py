@@ -8,16 +8,18 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
 from runtime import config as settings
 from runtime.cast import FOREIGN_PLACES, Cast, find
 from runtime.config import ProviderConfig
-from runtime.definitions import Definition, Style, read
+from runtime.definitions import KEYS, Definition, FaultyAgent, Style, read
 from runtime.errors import DefinitionError, Fault, UsageError
 from runtime.foreign.models import settled
 from runtime.foreign.read import read_foreign
+from runtime.frontmatter import Source, split
 from runtime.handwritten import read_bytes
 from runtime.known import KeyMissing, ModelFlags, check_name
 from runtime.mcps import settings as servers
@@ -25,10 +27,13 @@ from runtime.mcps.settings import JSON_FILE
 from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
-from runtime.vetting import ring_of, rule_names, vet_agent, vet_config
+from runtime.vetting import doubtful_models, near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
+
+if TYPE_CHECKING:
+    from runtime.prices import ModelInfo
 
 PLACES = ("agents", ".agents/agents")
 
@@ -93,6 +98,14 @@ def _usual(workspace: Path) -> Iterator[tuple[Path, str]]:
             yield user / "config.yaml", str(user / "config.yaml")
 
 
+def _models_of(config: settings.Config) -> dict[str, ModelInfo]:
+    if not config.models:
+        return {}
+    from runtime.prices import models_from
+
+    return models_from(config.models, "")
+
+
 def _tell(text: str) -> None:
     print(text, file=sys.stderr)
 
@@ -113,6 +126,7 @@ class Look:
 
         self._tools = [*(tool.name for tool in (*built_in(), *plugins().tools)), *tools]
         self._providers: dict[str, ProviderConfig] = {}
+        self._models: dict[str, ModelInfo] = {}
         self._servers: set[str] = set()
         user = settings.user_folder()
         for path in [*([user / "config.yaml"] if user is not None else []), workspace / "elenco.yaml"]:
@@ -121,6 +135,8 @@ class Look:
             except DefinitionError:
                 continue
             self._providers |= found.providers
+            with suppress(UsageError):  # The look at that file tells it.
+                self._models |= _models_of(found)
             self._servers |= found.mcp_servers.keys()
         with suppress(DefinitionError):
             self._servers |= servers.load(workspace / JSON_FILE, JSON_FILE).entries.keys()
@@ -144,13 +160,12 @@ class Look:
                 found = vet_config(
                     settings.read(content, shown), content, self._check_model(shown), names, self._servers
                 )
+                warnings = doubtful_models(Source(shown, content), settings.KEYS, self._models)
             elif path.suffix == ".json":
                 found = list(servers.read(content, shown).warnings)
             else:
-                definition = read(content, shown)
-                warnings = [*definition.warnings, *self._shadow(definition.name, path, shown)]
-                warnings += self._ring(definition)
-                found = self._vetted(definition, content, shown)
+                definition, found = self._native(content, shown)
+                warnings = self._shadow(definition.name, path, shown)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted([*found, *warnings], key=lambda fault: (fault.line, fault.column))
@@ -158,11 +173,24 @@ class Look:
     def at_draft(self, content: str, shown: str) -> list[Fault]:
         """The faults of an agent file that is not saved yet."""
         try:
-            definition = read(content, shown)
-            found = [*self._vetted(definition, content, shown), *definition.warnings, *self._ring(definition)]
+            _, found = self._native(content, shown)
         except DefinitionError as error:
             found = list(error.faults)
         return sorted(found, key=lambda fault: (fault.line, fault.column))
+
+    def _native(self, content: str, shown: str) -> tuple[Definition, list[Fault]]:
+        """One of our own files as far as it can be read, with its faults and warnings. Raises DefinitionError."""
+        faults: tuple[Fault, ...] = ()
+        try:
+            definition = read(content, shown)
+            warnings = definition.warnings
+        except FaultyAgent as faulty:
+            definition, faults = faulty.readable, faulty.faults
+            warnings = ()  # That a key is missing is no news where it is mistyped.
+        warnings = (*warnings, *self._ring(definition), *near_placeholders(definition, content))
+        cut = split(content)
+        warnings += (*doubtful_models(Source(shown, cut.header or "", cut.header_line), KEYS, self._models),)
+        return definition, [*together(faults, self._vetted(definition, content, shown)), *warnings]
 
     def _vetted(self, definition: Definition, content: str, shown: str) -> list[Fault]:
         found = vet_agent(
@@ -175,6 +203,7 @@ class Look:
             strict=True,
             check_model=self._check_model(shown),
             workspace=self._workspace,
+            hints=self._cast.misnamed,
         )
         return explained(found, self.shelf)
 

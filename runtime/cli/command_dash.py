@@ -26,6 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
     from runtime.dash.server import serve
 
     state = open_state(arguments.state, to_look=True)
+    if not state.runs.exists():
+        state = open_state(arguments.state)  # It is there for runs that are still to come.
 
     with contextlib.ExitStack() as stack:
 

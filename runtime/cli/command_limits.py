@@ -21,16 +21,16 @@ HEAD = ("ACTOR", "LIMIT", "USED", "OF", "SET BY")
 
 def run(arguments: argparse.Namespace) -> int:
     """Change limits, or show them. Raises UsageError, JournalError, ElencoError."""
-    folder = find(open_state(arguments.state), arguments.run)
+    changes: dict[str, str] = {
+        name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
+    }
+    folder = find(open_state(arguments.state, to_look=not changes), arguments.run)
     refuse_unbegun(folder)
     import trio
 
     from runtime.watch.commands import ChangeLimits, Status
     from runtime.watch.unattended import deliver
 
-    changes: dict[str, str] = {
-        name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
-    }
     command = ChangeLimits(limits=changes, actor=arguments.actor, by="you") if changes else Status()
     answer = trio.run(deliver, folder, command, lambda: secrets.token_hex(3))
     if changes:

@@ -31,13 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     if is_owned(folder.lock):
         raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow")
     refuse_unbegun(folder)
-    import trio
-
-    from runtime.app import Resumption, RunOptions, plan
     from runtime.journal.read import load
-    from runtime.resume import check_resumable, limits_after
-
-    from .live import Shown, stay
+    from runtime.resumable import check_resumable, limits_after
 
     record = load(folder)
     check_resumable(record, folder.id)
@@ -45,6 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     changes: dict[str, str] = {
         name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
     }
+    limits = limits_after(record, changes)
+    from runtime.outline import RunOptions
+
     options = RunOptions.recorded(
         record.started,
         yes=arguments.yes,
@@ -56,9 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
             f"the workspace of run {folder.id}, {options.workspace}, is no folder any more; put it back, or follow the "
             f'run up elsewhere: elenco run --continue {folder.id} --workspace DIR "…"'
         )
+    # Only now what takes time to load: a slip has been told by here.
+    import trio
+
+    from runtime.app import Resumption, plan
+
+    from .live import Shown, stay
+
     resumption = Resumption(
         record,
-        limits_after(record, changes),
+        limits,
         changes,
         refresh=arguments.refresh,
         confirm_unknown=arguments.confirm_unknown,

@@ -117,8 +117,12 @@ def _who_and_what(words: list[str], workspace: Path, usual: str) -> tuple[str, s
     match words:
         case [task]:
             agent = usual
-            if task.isascii() and task.replace("-", "").isalnum() and task in _cast(workspace).members:
-                raise UsageError(f'give {task} a task: elenco run {task} "…"')
+            if task.isascii() and task.replace("-", "").isalnum():
+                cast = _cast(workspace)
+                if task in cast.members:
+                    raise UsageError(f'give {task} a task: elenco run {task} "…"')
+                if task in cast.misnamed:
+                    raise UsageError(f"{cast.unknown(task)}; give it a task")
         case [agent, task]:
             pass
         case []:

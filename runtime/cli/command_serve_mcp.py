@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from runtime.cast import find
-from runtime.errors import ElencoError, UsageError, did_you_mean, first_of
+from runtime.errors import ElencoError, UsageError, first_of
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.outline import RunOptions, outline
 
@@ -24,11 +24,9 @@ def run(arguments: argparse.Namespace) -> int:
     workspace = Path(arguments.workspace or ".")
     if not workspace.is_dir():
         raise UsageError(f"the workspace {one_line(str(workspace), 200)} is no folder")
-    members = {name: each.definition for name, each in find(workspace).members.items() if each.definition is not None}
-    for name in arguments.agents:
-        if name not in members:
-            raise UsageError(f"unknown agent '{one_line(name, 60)}'{did_you_mean(name, members)}  (elenco agents)")
-    agents = {name: members[name] for name in arguments.agents or members}
+    cast = find(workspace)
+    usable = [name for name, each in cast.members.items() if each.definition is not None]
+    agents = {name: cast.get(name) for name in arguments.agents or usable}
     model = ModelFlags(arguments.model, arguments.base_url, arguments.wire)
     limits = flag_limits(arguments)
     for name in agents:  # what is wrong with one is told now, not to the first who calls it

@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not workspace.is_dir():
         raise UsageError(f"the workspace {workspace} is no folder")
     shelf = find_skills(workspace)
-    lessons = Lessons(open_state(arguments.state).path)
     words: list[str] = arguments.words
+    lessons = Lessons(open_state(arguments.state, to_look=len(words) < 3 and arguments.drop is None).path)
     if not words:
         if arguments.drop is not None:
             raise UsageError("--drop goes with a skill: elenco skills note NAME --drop N")

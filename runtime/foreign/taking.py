@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from runtime.definitions import NAME
-from runtime.errors import Fault, did_you_mean, nearest
+from runtime.errors import Fault, did_you_mean
 from runtime.frontmatter import Fields, Value, Wrong, kind, texts
 from runtime.known import MEMORY_TOOLS
+from runtime.nearness import resembles
 
 from .rules import TokenError, tokens_of
 
@@ -38,10 +39,10 @@ class Taking:
         for key in keys:
             name = key.plain()
             if isinstance(name, str) and name not in known:
-                near = nearest(name, known)
+                near = resembles(name, known)
                 if near in rights:
                     # A right or a limit the author meant to set must not vanish.
-                    self.faults.append(key.fault(f"unknown key '{name}'{did_you_mean(name, known)}"))
+                    self.faults.append(key.fault(f"unknown key '{name}'; did you mean '{near}'?"))
                 else:
                     self.warn(key, f"unknown key '{name}' is not used{did_you_mean(name, known)}")
 

@@ -94,7 +94,7 @@ def state_path(flag: str | None, env: Mapping[str, str], home: str | None) -> Pa
 
 
 def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, to_look: bool = False) -> State:
-    """Choose the state folder and make it, private to its owner; `to_look`: one that cannot be written is good enough.
+    """Choose the state folder and make it, private to its owner; to look, nothing is made, and reading it is enough.
 
     With no usable home it is a private folder under the temporary one, and `note` says so. Raises JournalError when
     a folder that was asked for cannot be used, or lies on a network file system.
@@ -103,8 +103,11 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, 
     path = state_path(flag, env, home)
     asked = bool(flag or env.get("ELENCO_STATE") or env.get("XDG_STATE_HOME"))
     # Where runs were kept elsewhere because this folder cannot be written, that is where to look.
-    here = path is not None and (asked or os.access(path / "runs", os.W_OK) or not _fallback().exists())
-    if to_look and path is not None and here and os.access(path / "runs", os.R_OK | os.X_OK):
+    here = path is not None and (
+        asked or os.access(path / "runs", os.W_OK) or _can_be_made(path / "runs") or not _fallback().exists()
+    )
+    there = path is not None and (os.access(path / "runs", os.R_OK | os.X_OK) or _can_be_made(path / "runs"))
+    if to_look and path is not None and here and there:
         return State(_local(path))
     if path is not None:
         try:
@@ -202,6 +205,18 @@ def network_file_system(mountinfo: str, path: str) -> str | None:
 def _fallback() -> Path:
     # Asked for only where it is needed: to find the temporary folder a file is written.
     return Path(tempfile.gettempdir()) / f"elenco-state-{os.getuid()}"
+
+
+def _can_be_made(path: Path) -> bool:
+    """Whether a folder is missing and nothing is in the way of making it."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        above = next((each for each in path.parents if os.path.lexists(each)), path)
+        return os.path.isdir(above) and os.access(above, os.W_OK | os.X_OK)
+    except OSError:
+        return False
+    return False
 
 
 def _made(path: Path) -> Path:

@@ -14,12 +14,13 @@ from typing import Any, Literal, TypeAlias, cast
 import attrs
 import yaml
 
-from runtime.errors import DefinitionError, Fault, nearest
+from runtime.errors import DefinitionError, Fault
 from runtime.foreign.rules import TokenError, allow_rules, split_tools
 from runtime.frontmatter import Source, Value, Wrong, kind
 from runtime.hooks.settings import hooks as read_hooks
 from runtime.known import TOOL_NAMES
 from runtime.leniency import Remark, front, parse_leniently
+from runtime.nearness import resembles
 from runtime.policy.rules import FAMILIES
 
 Level: TypeAlias = Literal["fault", "deviation", "warning", "remark"]
@@ -187,7 +188,7 @@ class _Document:
         else:
             self._entries[name] = (key, value)
             if name not in KEYS and name not in ELSEWHERE:
-                near = nearest(name.lower().replace("_", "-"), KEYS)
+                near = resembles(name.lower().replace("_", "-"), KEYS)
                 if near is not None:
                     self._tell("deviation", key, f"unknown key '{name}' is not used; did you mean '{near}'?")
                 else:

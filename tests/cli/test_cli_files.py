@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,10 @@ FAULTS = {
     ),
     "no front matter": ("Just write.\n", "agents/poet.md:1:1: an agent file begins with front matter"),
     "not closed": ("---\nname: poet\n", "agents/poet.md:1:1: the line '---' that ends the front matter is missing"),
-    "bad yaml": ("---\nname: [poet\n---\nx\n", "agents/poet.md:3:1: not valid YAML: "),
+    "bad yaml": (
+        "---\nname: [poet\n---\nx\n",
+        "agents/poet.md:2:7: not valid YAML: this [ is not closed\n   2 | name: [poet\n     |       ^\n",
+    ),
     "missing": ("---\nname: poet\n---\nx\n", "description missing: one line that the parent's model reads"),
     "unknown tool": (
         GOOD.replace("read_file", "read_fil"),
@@ -88,6 +92,66 @@ def test_run_refuses_a_faulty_agent_in_the_same_words(elenco: Run, place: Path, 
     assert (2, "", True) == (refused.returncode, refused.stdout, expected in refused.stderr), refused.stderr
     assert "\n1 fault; nothing was started (elenco check)\n" in refused.stderr
     assert len(refused.stderr.split("\n")) <= 5
+
+
+MANY = """---
+name: poet
+description: x
+max_steps: 0
+tools: [read_fil]
+model: antropic/x
+permissions: {allow: ["write_file(x"], den: [shell]}
+output: {retries: 99, schema: {type: nope}}
+loops: {nudge: 9, block: 2}
+---
+x {workspce}
+"""
+
+
+def test_one_fault_of_an_agent_hides_no_other(elenco: Run, place: Path) -> None:
+    """A value that is out of bounds and names nobody knows are told together, each once, by check and by run."""
+    agent(place, MANY)
+    places = ["4:12", "5:9", "6:8", "7:23", "7:40", "8:19", "8:38", "9:8"]
+    done = elenco("check")
+    assert [*places, "11:3"] == re.findall(r"^agents/poet\.md:(\d+:\d+): ", done.stdout, re.MULTILINE)
+    assert "1 file checked: 8 faults, 1 warning\n" == done.stderr
+    refused = elenco("run", "poet", "Write")
+    assert places[:5] == re.findall(r"^agents/poet\.md:(\d+:\d+): ", refused.stderr, re.MULTILINE)
+    assert "8 faults (3 more not shown); nothing was started" in refused.stderr
+
+
+def test_faults_of_a_subagent_are_told_together(elenco: Run, place: Path) -> None:
+    """A subagent that cannot be used is told with all its faults when its parent is asked for."""
+    agent(place, MANY)
+    agent(place, GOOD.replace("poet", "boss").replace("tools:", "subagents: [poet]\ntools:"), "boss")
+    refused = elenco("run", "boss", "Write")
+    assert "agents/poet.md:5:9: unknown tool 'read_fil'" in refused.stderr
+    assert "8 faults (3 more not shown); nothing was started" in refused.stderr
+
+
+def test_a_near_miss_of_a_placeholder_is_a_warning(elenco: Run, place: Path) -> None:
+    """Braces that are nearly a name to fill in are told at their place, once; all other braces are text."""
+    agent(
+        place,
+        f"{GOOD}{{workspce}} {{ date }} {{Tools}} {{workspce}}\n{{date}} {{other}} {{path}} {{'a': 1}} {{}} {{x\n",
+    )
+    done = elenco("check")
+    told = re.findall(r"warning: (.*)", done.stdout)
+    assert [
+        "'{workspce}' stays as it is; did you mean '{workspace}'?",
+        "'{ date }' stays as it is; did you mean '{date}'?",
+        "'{Tools}' stays as it is; did you mean '{tools}'?",
+    ] == told
+    assert (0, "1 file checked: 3 warnings\n") == (done.returncode, done.stderr)
+
+
+def test_an_agent_is_not_called_as_its_file(elenco: Run, place: Path) -> None:
+    """Who asks for an agent by its file's name is told what it is called, with a task and without one."""
+    agent(place, GOOD, "verse")
+    for words in (("run", "verse"), ("run", "verse", "Write"), ("tools", "--agent", "verse"), ("serve-mcp", "verse")):
+        done = elenco(*words)
+        assert (2, "") == (done.returncode, done.stdout)
+        assert "error: unknown agent 'verse'; the agent in agents/verse.md is called 'poet'" in done.stderr
 
 
 def test_all_faults_of_all_files_are_listed_in_order(elenco: Run, place: Path) -> None:

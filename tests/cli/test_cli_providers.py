@@ -65,6 +65,26 @@ def test_prices_of_the_settings_are_used(ask: Run, serve: Serve, place: Path) ->
     assert "1.2k tokens, $0.015, " in ask(url).stderr
 
 
+def test_a_near_miss_of_a_known_model_is_doubted_and_asked(elenco: Run, serve: Serve, place: Path) -> None:
+    """A model nearly named as a known one is doubted in one line before it is asked; check warns at its place."""
+    url, seen = serve(GOOD)
+    (place / "ws" / "elenco.yaml").write_text(
+        f"model: lab/sonet-5\nproviders: {{lab: {{base_url: '{url}'}}}}\nmodels: {{lab/sonnet-5: {{window: 100000}}}}\n"
+    )
+    told = "lab/sonet-5 is not in the model table; did you mean 'lab/sonnet-5'?"
+    done = elenco("run", "writer", "Hello")
+    assert (0, "It is there.\n", "sonet-5") == (done.returncode, done.stdout, seen[0][2]["model"])
+    assert 1 == done.stderr.count(told)
+    checked = elenco("check")
+    assert 0 == checked.returncode
+    assert f"elenco.yaml:1:8: warning: {told}" in checked.stdout
+    refused = elenco("run", "writer", "Hello", "--cost-budget", "1")
+    assert (2, f"cost_budget cannot be kept: {told}") == (
+        refused.returncode,
+        refused.stderr.split("error: ")[1].strip(),
+    )
+
+
 def test_refused_key_is_told_at_once_and_never_tried_again(ask: Run, serve: Serve) -> None:
     """A refused key: exit 1, its variable and the cure in two lines, one request, no part of the key anywhere."""
     url, seen = serve(refusal(401, f"Incorrect API key provided: {KEY}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -89,7 +90,9 @@ def test_module_runs_like_the_command(elenco: Run, place: Path) -> None:
 
 
 SLIPS = {
-    "rum": ("unknown command 'rum'; did you mean 'run'?", "rum", "x"),
+    "rum": ("unknown command 'rum'; did you mean 'run' or 'runs'?", "rum", "x"),
+    "letter": ("unknown command 'rn'; did you mean 'run' or 'runs'?", "rn"),
+    "no such flag": ("error: unknown flag '--model'  (elenco runs --help)", "runs", "--model", "x"),
     "flag": ("unknown flag '--max-stps'; did you mean '--max-steps'?", "run", "x", "--max-stps", "3"),
     "provider": (
         "unknown provider 'antropic' in --model; did you mean 'anthropic'?",
@@ -109,12 +112,16 @@ SLIPS = {
     "plus": ("+N is for elenco resume", "run", "x", "--max-steps", "+3"),
     "zero": ("--max-steps must be a whole number of at least 1", "run", "x", "--max-steps", "0"),
     "rule": ("the closing ')' is missing", "run", "x", "--allow", "write_file(docs"),
-    "wire": ("anthropic-messages, not 'openai'; did you mean 'openai-chat'?", "run", "x", "--wire", "openai"),
+    "wire": ("'openai'; did you mean 'openai-chat' or 'openai-responses'?", "run", "x", "--wire", "openai"),
     "base url": ("--base-url needs the model's name", "run", "x", "--base-url", "http://127.0.0.1:1/v1"),
     "workspace": ("the workspace /nowhere/at/all is no folder", "run", "x", "--workspace", "/nowhere/at/all"),
     "run id": ("no run 'zzzz' in ", "show", "zzzz"),
     "missing id": ("give ID", "approve", "k7f2"),
     "family": ("unknown family 'gard'; did you mean 'guard'?", "debug", "gard"),
+    "chat": ("unknown agent 'writr'; did you mean 'writer'?", "chat", "writr"),
+    "chat model": ("unknown provider 'antropic' in --model", "chat", "--model", "antropic/claude", "--plain"),
+    "chat limit": ("--max-steps must be a number, not 'many'", "chat", "--resume", "zzzz", "--max-steps", "many"),
+    "chat run": ("no run 'zzzz' in ", "chat", "--resume", "zzzz"),
     "tools": ("unknown agent 'writr'", "tools", "--agent", "writr"),
     "file": ("there is no file agents/none.md", "check", "agents/none.md"),
     "too much": ("one word too many: 'b'", "show", "a", "b"),
@@ -139,24 +146,83 @@ def test_slip_makes_no_run(elenco: Run, place: Path) -> None:
     assert "" == elenco("runs").stdout
 
 
-HEAVY = ("trio", "httpx", "rich", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
+READING = [
+    "runs",
+    "runs --check",
+    "runs --json",
+    "show zzzz",
+    "tail zzzz",
+    "limits zzzz",
+    "memory",
+    "skills",
+    "models",
+    "agents",
+    "tools",
+    "tools --agent writer",
+    "check",
+    "mcp",
+    "doctor",
+    "trust --show",
+]
 
 
-@pytest.mark.parametrize("slip", ["rum", "flag", "provider", "agent", "limit", "rule", "run id", "file", "tools"])
+@pytest.mark.parametrize("words", READING)
+def test_who_only_looks_makes_no_state_folder(elenco: Run, place: Path, words: str) -> None:
+    """A command that only reads makes nothing: where there is no state folder, there are no runs yet."""
+    done = elenco(*words.split(), "--state", str(place / "none"), state=False)
+    assert "Traceback" not in done.stderr
+    assert (2 if "zzzz" in words else 0) == done.returncode
+    assert not (place / "none").exists()
+    assert [] == list((place / "home").iterdir())
+
+
+HEAVY = ("trio", "httpx", "mcp", "rich", "textual", "runtime.agent", "runtime.journal.durable", "runtime.wire.encoder")
+
+
+IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1"}
+QUICK = [
+    "rum",
+    "flag",
+    "provider",
+    "agent",
+    "limit",
+    "rule",
+    "run id",
+    "file",
+    "tools",
+    "chat",
+    "chat model",
+    "chat limit",
+    "chat run",
+]
+
+
+@pytest.mark.parametrize("slip", QUICK)
 def test_slip_loads_nothing_slow(elenco: Run, slip: str) -> None:
     """A slip is told before anything slow is imported: that is what makes it quick on any machine."""
-    done = elenco(*SLIPS[slip][1:], env={"PYTHONPROFILEIMPORTTIME": "1"})
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
+    loaded = loaded_by(elenco(*SLIPS[slip][1:], env=IMPORTS))
     assert "runtime.errors" in loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_run_that_is_completed_is_told_before_its_going_on_loads(elenco: Run) -> None:
+    """Who resumes a completed run is told so from its record alone."""
+    elenco("run", "Hello")
+    (run,) = (json.loads(line)["id"] for line in elenco("runs", "--json").stdout.splitlines())
+    refused = elenco("resume", run, env=IMPORTS)
+    assert f"run {run} is completed" in refused.stderr
+    assert loaded_by(refused).isdisjoint(("httpx", "mcp", "rich", "textual", "runtime.app", "runtime.agent"))
+
+
+def loaded_by(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """The modules that a command has loaded, all told."""
+    return {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("--version",)])
 def test_first_screen_and_help_load_nothing_slow(elenco: Run, words: tuple[str, ...]) -> None:
     """Help and the first screen do with the standard library, attrs and a few small modules."""
-    done = elenco(*words, state=False, env={"PYTHONPROFILEIMPORTTIME": "1"})
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
-    assert loaded.isdisjoint((*HEAVY, "yaml", "runtime.definitions"))
+    assert loaded_by(elenco(*words, state=False, env=IMPORTS)).isdisjoint((*HEAVY, "yaml", "runtime.definitions"))
 
 
 def test_flags_may_stand_between_the_words(elenco: Run) -> None:

@@ -82,6 +82,28 @@ def test_a_malformed_file_says_where(text: str, line: int, what: str) -> None:
     assert what in found[0][2]
 
 
+@pytest.mark.parametrize(
+    ("header", "line", "column", "what"),
+    [
+        ("tools: [a, b\nmodel: offline/extract\nmax_steps: 3\n", 4, 8, "this [ is not closed"),
+        ("tools: [a, b\n", 4, 8, "this [ is not closed"),
+        ("permissions:\n  allow: [a, b\n  deny: [c]\n", 5, 10, "this [ is not closed"),
+        ("permissions: {allow: [a, b]\nmodel: a/b\n", 4, 14, "this { is not closed"),
+        ('when_to_use: "now\nmodel: a/b\n', 4, 14, 'this " is not closed'),
+        ("tools [a, b]\nmodel: a/b\n", 4, 1, "could not find expected ':'"),
+        ("tools: [a,\n  b: c: d,\n  e]\n", 5, 7, "expected ',' or ']', but got ':'"),
+    ],
+)
+def test_yaml_that_is_not_closed_is_told_where_it_begins(header: str, line: int, column: int, what: str) -> None:
+    """A bracket or quote that is never closed is told where it was opened, with that line; other slips in place."""
+    text = f"---\nname: a\ndescription: b\n{header}---\nbody\n"
+    with pytest.raises(DefinitionError) as caught:
+        read(text, "a.md")
+    (fault,) = caught.value.faults
+    assert (line, column, text.split("\n")[line - 1]) == (fault.line, fault.column, fault.source)
+    assert what in fault.text
+
+
 def test_windows_line_ends_a_bom_and_blanks_are_all_right() -> None:
     """Windows line ends, a BOM, and blanks after the dashes are all right."""
     text = "\ufeff" + GOOD.replace("---\n", "--- \n", 1).replace("\n", "\r\n")
@@ -143,6 +165,27 @@ def test_a_faulty_file_is_a_member_with_its_faults(tmp_path: Path) -> None:
         cast.get("broken")
     with pytest.raises(UsageError, match="did you mean 'broken'"):
         cast.get("brokn")
+
+
+def test_a_faulty_file_keeps_the_name_it_gives_itself(tmp_path: Path) -> None:
+    """A faulty file is known by the name it gives itself, where that can be read, and shadows others of that name."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "mine.md").write_text("---\nname: researcher\ndescription: x\nmax_steps: 0\n---\nhi\n")
+    cast = find(tmp_path, tmp_path / "nobody")
+    with pytest.raises(DefinitionError, match=r"agents/mine.md:4:12: max_steps: expected 1 or more"):
+        cast.get("researcher")
+
+
+def test_an_agent_asked_for_by_its_files_name_is_told_its_own(tmp_path: Path) -> None:
+    """Who asks for an agent by its file's name is told how the agent is called, also where another agent names it."""
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "foo.md").write_text(GOOD.replace("name: writer", "name: bar"))
+    (tmp_path / "agents" / "boss.md").write_text("---\nname: boss\ndescription: x\nsubagents: [foo]\n---\nhi\n")
+    cast = find(tmp_path, tmp_path / "nobody")
+    with pytest.raises(UsageError, match=r"unknown agent 'foo'; the agent in agents/foo.md is called 'bar'"):
+        cast.get("foo")
+    with pytest.raises(DefinitionError, match=r"unknown agent 'foo'; the agent in agents/foo.md is called 'bar'"):
+        cast.closure("boss")
 
 
 def test_the_shipped_cast_is_whole(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from runtime.errors import JournalError, UsageError
 from runtime.journal import create_run, find_run, open_state
-from runtime.journal.folder import ALPHABET, LETTERS, network_file_system, new_run_id, state_path
+from runtime.journal.folder import ALPHABET, LETTERS, network_file_system, new_run_id, run_ids, state_path
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,20 @@ def test_without_a_usable_home_a_private_folder_is_used_and_said(
     state.path.chmod(0o777)
     with pytest.raises(JournalError, match="not a private folder of yours"):
         open_state(None, {"HOME": str(tmp_path / "file")})
+
+
+def test_who_only_looks_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look, a folder that is missing is one without runs; nothing is made, and what is in its way is told."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "file").write_text("")
+    state = open_state(str(tmp_path / "none" / "state"), to_look=True)
+    assert (tmp_path / "none" / "state", []) == (state.path, run_ids(state))
+    assert tmp_path / ".local/state/elenco" == open_state(None, {"HOME": str(tmp_path)}, to_look=True).path
+    with pytest.raises(UsageError, match="no run 'k7f2'"):
+        find_run(state, "k7f2")
+    with pytest.raises(JournalError, match="cannot use the state folder"):
+        open_state(str(tmp_path / "file"), to_look=True)
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
 
 
 def test_a_folder_that_was_asked_for_is_used_or_refused(tmp_path: Path) -> None:

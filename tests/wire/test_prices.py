@@ -9,7 +9,7 @@ import pytest
 from runtime.errors import UsageError
 from runtime.limits.price import Price
 from runtime.messages import Usage
-from runtime.prices import LongPrompt, ModelInfo, cost, lookup, models_from
+from runtime.prices import LongPrompt, ModelInfo, cost, doubt, lookup, models_from
 from runtime.wire.usage import chat_usage, messages_usage, responses_usage
 
 MODEL = ModelInfo(price=Price(3.0, 15.0, 0.3, 3.75))
@@ -169,3 +169,38 @@ def test_reasoning_counted_on_top_is_added_to_the_output() -> None:
         "completion_tokens_details": {"reasoning_tokens": 50},
     }
     assert chat_usage(raw) == Usage(100, 70, reasoning=50)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("anthropic/claude-sonet-5", "anthropic/claude-sonnet-5"),
+        ("anthropic/Claude-Sonnet-5", "anthropic/claude-sonnet-5"),
+        ("openai/gpt5", "openai/gpt-5"),
+        ("openrouter/anthropic/claude-sonet-5.5", "openrouter/anthropic/claude-sonnet-5.5"),
+        ("lab/smal", "lab/small"),
+    ],
+)
+def test_a_near_miss_of_a_known_model_is_doubted(name: str, meant: str) -> None:
+    """A model in no table that is named nearly like a known one is doubted."""
+    told = doubt(name, {"lab/small": ModelInfo()})
+    assert f"{name} is not in the model table; did you mean '{meant}'?" == told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "anthropic/claude-sonnet-5",
+        "anthropic/claude-sonnet-5.5",
+        "anthropic/claude-sonnet-5-6",
+        "anthropic/claude-sonnet-6",
+        "openai/gpt-6-terra",
+        "openrouter/meta/llama-4",
+        "ollama/qwen3",
+        "offline/extract",
+        "scripted/b.yaml",
+    ],
+)
+def test_a_known_model_another_version_and_a_strange_name_are_not_doubted(name: str) -> None:
+    """Known models, other versions of them and names like no other are not doubted: no table knows every model."""
+    assert "" == doubt(name, {"scripted/a.yaml": ModelInfo()})

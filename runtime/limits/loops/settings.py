@@ -5,10 +5,11 @@ on the same scale with a patience of its own (see `guard.py`), so one setting mo
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import cast
 
 from attrs import Factory, evolve, frozen
+
+from runtime.errors import did_you_mean
 
 
 @frozen
@@ -101,8 +102,7 @@ def _tool(name: str, value: object, base: Ladder) -> Ladder:
 def _known(value: Mapping[object, object], keys: tuple[str, ...], where: str) -> dict[str, object]:
     for key in value:
         if key not in keys:
-            near = get_close_matches(str(key), keys, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(keys)})"
+            hint = did_you_mean(str(key), keys) or f" (known: {', '.join(keys)})"
             raise ValueError(f"{where}: unknown key {str(key)!r}{hint}")
     return {str(key): item for key, item in value.items()}
 
