@@ -12,6 +12,7 @@ from runtime.cast import find
 from runtime.errors import ElencoError, UsageError, did_you_mean, first_of
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.outline import RunOptions, outline
+from runtime.workplace import check_workspace
 
 from .command_run import flag_limits
 from .visible import one_line
@@ -22,8 +23,7 @@ TOKEN = "ELENCO_MCP_TOKEN"
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves, or Ctrl-C. Raises UsageError, DefinitionError."""
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {one_line(str(workspace), 200)} is no folder")
+    check_workspace(workspace)
     members = {name: each.definition for name, each in find(workspace).members.items() if each.definition is not None}
     for name in arguments.agents:
         if name not in members:
