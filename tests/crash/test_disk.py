@@ -162,7 +162,7 @@ def test_a_state_folder_that_cannot_be_written_is_told_at_once(shell: Shell) -> 
         pytest.skip("nothing here can be mounted read-only")
     for words in (("run", "lead", "x", "--model", "offline/extract"), ("resume", run_ids(shell.state)[0])):
         code, out, err = shell.run(*words, before=read_only)
-        assert (1, "") == (code, out), err
+        assert (2, "") == (code, out), err
         assert err.splitlines()[-1].startswith(f"error: cannot use the state folder {state}")
 
 

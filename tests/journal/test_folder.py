@@ -71,7 +71,7 @@ def test_without_a_usable_home_a_private_folder_is_used_and_said(
 def test_a_folder_that_was_asked_for_is_used_or_refused(tmp_path: Path) -> None:
     """A state folder named by the user is never replaced by another one."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match="cannot use the state folder"):
+    with pytest.raises(UsageError, match="cannot use the state folder"):
         open_state(str(tmp_path / "file" / "state"))
 
 
