@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{each.row.id}: {one_line(each.problem, 500)}", file=sys.stderr)
         print(f"read all of {len(found)} runs: {len(damaged) or 'none'} damaged", file=sys.stderr)
         return code
-    print(f"next: {_hint(found)}", file=sys.stderr)
+    print(f"next: elenco {_hint(found)}", file=sys.stderr)
     return 0
 
 
@@ -107,7 +107,7 @@ def _hint(found: list[RunInfo]) -> str:
     waiting = next((each for each in found if each.waits_for), None)
     words: list[str] = []
     if waiting is not None:
-        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0])
+        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0].removeprefix("elenco "))
     left = next((each for each in found if each.status in ("interrupted", "forked")), None)
     if left is not None:
         words.append(f"resume {left.row.id}")

@@ -181,7 +181,7 @@ def test_fork_is_listed_as_what_it_is(elenco: Run, ended: str, place: Path) -> N
 
 def test_list_of_completed_runs_suggests_no_resume(elenco: Run, ended: str) -> None:
     """Where every run is completed, there is nothing to resume and nothing to follow."""
-    assert "next: show RUN\n" == elenco("runs").stderr
+    assert "next: elenco show RUN\n" == elenco("runs").stderr
     assert ended in elenco("runs").stdout
 
 
