@@ -52,6 +52,14 @@ class JournalError(ElencoError):
     """The record cannot be read or written: the run stops, what was acknowledged is kept."""
 
 
+class DamagedRecord(JournalError):
+    """What was recorded of the run `run` can no longer be read as a whole."""
+
+    def __init__(self, run: str, text: str) -> None:
+        self.run = run
+        super().__init__(text)
+
+
 class NotHired(ElencoError):
     """Depth or width leave no place for one more actor; the text is for the model that wanted it."""
 

@@ -139,8 +139,8 @@ def place_of(
     base_url = flags.base_url or (own.base_url if own is not None else None)
     base_from = "--base-url" if flags.base_url else (f"providers.{provider}" if own is not None and base_url else "")
     if base_url is not None and (why := unusable(base_url)):
-        shown = "an address with a name or password in it" if "@" in base_url else repr(base_url)
-        raise UsageError(f"{base_from}: no usable base URL: {shown}: {why}")
+        shown = "" if "@" in base_url else f" {base_url!r}"
+        raise UsageError(f"{base_from}{shown}: {why}")
     key_env = key_variable(provider, own)
     if own is not None and own.keyless and not flags.base_url:
         key_env = None
@@ -163,7 +163,7 @@ def unusable(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        return str(error)
+        return "its port must be a number up to 65535" if "ort " in str(error) else f"it is no URL: {error}"
     if parts.scheme not in ("http", "https"):
         return "it must begin with http:// or https://"
     return "it names no host" if not parts.hostname or port == 0 else ""

@@ -162,7 +162,7 @@ class Models:
         try:
             dialect = dialect_of(place.provider, place.base_url)
         except ValueError as error:
-            raise UsageError(f"{place.base_from}: no usable base URL: {place.base_url!r}: {error}") from None
+            raise UsageError(f"{place.base_from} {place.base_url!r}: {error}") from None
         url = place.base_url or dialect.base_url
         if not url:
             raise UsageError(f"{place.provider} needs its address: --base-url URL")

@@ -25,6 +25,7 @@ from .policy.rules import Permissions, RuleError, parse_permissions
 from .sandbox.walls import Walls, composed
 from .trust import counting
 from .vetting import refuse_settings, rule_names, together, vet_agent
+from .workplace import check_workspace
 
 if TYPE_CHECKING:
     from .events import RunStarted
@@ -160,8 +161,7 @@ def outline(
 
     Raises UsageError, DefinitionError.
     """
-    if not options.workspace.is_dir():
-        raise UsageError(f"the workspace {options.workspace} is no folder")
+    check_workspace(options.workspace)
     if not os.fsencode(options.workspace.resolve()).decode("utf-8", "ignore") == str(options.workspace.resolve()):
         raise UsageError(f"the path of the workspace {options.workspace.resolve()} is no UTF-8 text")
     here, user = settings_of(options.workspace)

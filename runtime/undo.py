@@ -75,7 +75,10 @@ def restores(records: Iterable[Record], to: int, current: Current) -> list[Resto
         if then != now:
             found.append(Restore(path, then, now, mode))
     if foreign:
-        raise CannotUndo(sorted(foreign), "changed since" if len(foreign) == 1 else "have changed since")
+        which, it = ("changed since", "it") if len(foreign) == 1 else ("have changed since", "them")
+        raise CannotUndo(
+            sorted(foreign), f"{which}: move {it} away or put {it} back as the run left {it}, then undo again"
+        )
     return found
 
 

@@ -15,17 +15,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .parser import parse
 
     streams.prepare()
+    code = 0
     try:
-        command, arguments = parse(words)
-        code = command(arguments)
-        sys.stdout.flush()
-    except ElencoError as error:
-        from .faults import show
+        try:
+            command, arguments = parse(words)
+            code = command(arguments)
+        except ElencoError as error:
+            from .faults import show
 
-        return show(error)
+            code = show(error)
+        sys.stdout.flush()
     except BrokenPipeError:
+        # Whoever read it has seen enough, as of `head`: that takes nothing from what the command came to.
         streams.silence_stdout()
-        return 0
     except OSError as error:
         streams.silence_stdout()
         where = f": {error.filename}" if error.filename else ""

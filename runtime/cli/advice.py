@@ -33,7 +33,7 @@ def next_command(run: str, status: str, reason: str | None) -> str:
     match status:
         case "running" | "held":
             return f"elenco tail {run} --follow"
-        case "waiting" | "interrupted" | "stopped":
+        case "waiting" | "interrupted" | "forked" | "stopped":
             return go_on(run, reason)
         case _:
             return f"elenco show {run}"

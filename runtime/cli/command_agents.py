@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from runtime.cast import Cast, Member, find
-from runtime.errors import UsageError
+from runtime.workplace import check_workspace
 
 from .faults import count_of
 from .table import columns
@@ -20,8 +20,7 @@ HEAD = ("AGENT", "FROM", "MODEL", "TOOLS", "SUBAGENTS", "DESCRIPTION")
 def run(arguments: argparse.Namespace) -> int:
     """Print the cast; what cannot be used is told, not left out. Raises UsageError for a workspace that is none."""
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {workspace} is no folder")
+    check_workspace(workspace)
     cast = find(workspace)
     if arguments.json:
         for member in cast.members.values():

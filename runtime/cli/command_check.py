@@ -28,6 +28,7 @@ from runtime.plugins import plugins
 from runtime.skills.hired import explained
 from runtime.skills.places import find_skills
 from runtime.vetting import doubtful_models, near_placeholders, ring_of, rule_names, together, vet_agent, vet_config
+from runtime.workplace import check_workspace
 
 from .checking import belongs_to_skill, is_skill, skill_faults, skill_files, style_of, understood
 from .faults import count_of, excerpts
@@ -41,8 +42,7 @@ PLACES = ("agents", ".agents/agents")
 def run(arguments: argparse.Namespace) -> int:
     """Print the faults on stdout; 2 if there is one, warnings alone are no reason. Raises UsageError."""
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {workspace} is no folder")
+    check_workspace(workspace)
     named = list(_named(arguments.paths))
     look = Look(workspace)
     files = named if arguments.paths else [*_usual(workspace), *skill_files(look.shelf)]

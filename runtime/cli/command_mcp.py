@@ -17,6 +17,7 @@ from runtime.errors import ElencoError, UsageError, did_you_mean
 from runtime.mcps.entry import Entry
 from runtime.mcps.settings import JSON_FILE, servers_of
 from runtime.outline import settings_of
+from runtime.workplace import check_workspace
 
 from .table import columns
 from .visible import one_line, visible
@@ -40,8 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if action is None:
         raise UsageError(f"unknown: elenco mcp {one_line(word, 40)}{did_you_mean(word, ACTIONS)}  (elenco mcp --help)")
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {workspace} is no folder")
+    check_workspace(workspace)
     servers = servers_of(workspace, *settings_of(workspace))
     for fault in servers.warnings if word == "list" else ():
         print(fault, file=sys.stderr)

@@ -21,6 +21,7 @@ from runtime.memory.fact import MOST_FACTS, Fact, objection, tidy
 from runtime.memory.facts import only
 from runtime.memory.store import FactStore, NoFact, memory_file
 from runtime.secrecy import Veil, secrets_of
+from runtime.workplace import check_workspace
 
 from .advice import ago
 from .table import columns
@@ -175,8 +176,7 @@ _FLAGS = {
 def _within(arguments: argparse.Namespace) -> tuple[str, tuple[str, ...] | None]:
     """The workspace by its real path, and whose facts are meant: this one's and the user's, his alone, all."""
     folder = Path(arguments.workspace or ".")
-    if not folder.is_dir():
-        raise UsageError(f"the workspace {folder} is no folder")
+    check_workspace(folder)
     here = os.path.realpath(folder)
     return here, None if arguments.all else ("",) if arguments.user else (here, "")
 

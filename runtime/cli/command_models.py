@@ -14,6 +14,7 @@ from runtime.limits.limits import count_text
 from runtime.outline import settings_of
 from runtime.prices import ModelInfo, models_from, well_known
 from runtime.secrecy import without_password
+from runtime.workplace import check_workspace
 
 from .table import columns
 from .visible import one_line
@@ -23,7 +24,9 @@ HEAD = ("MODEL", "WINDOW", "OUTPUT", "INPUT $/M", "OUTPUT $/M", "CACHED $/M", "F
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is known, or ask each provider once with --check. No part of a key is ever shown."""
-    here, user = settings_of(Path(arguments.workspace or "."))
+    workspace = Path(arguments.workspace or ".")
+    check_workspace(workspace)
+    here, user = settings_of(workspace)
     providers = {**user.providers, **here.providers}
     own = {**models_from(user.models, user.path), **models_from(here.models, here.path)}
     flags = ModelFlags(arguments.model, arguments.base_url, arguments.wire)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
 from runtime.errors import JournalError, UsageError
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
-from runtime.limits.limits import LIMIT_NAMES
+from runtime.limits.limits import LIMIT_NAMES, LimitName, Limits, amount_text
 
+from .advice import go_on
 from .detached import detach, refuse_unread
 from .streams import check_output
 from .which import find, refuse_unbegun
+
+if TYPE_CHECKING:
+    from runtime.journal.state import RunState
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"the workspace of run {folder.id}, {options.workspace}, is no folder any more; put it back, or follow the "
             f'run up elsewhere: elenco run --continue {folder.id} --workspace DIR "…"'
         )
+    _refuse_used_up(record, folder.id, limits, changes)
     # Only now what takes time to load: a slip has been told by here.
     import trio
 
@@ -72,3 +79,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.detach:
         return trio.run(stay, ready, state, folder, shown, resumption)
     return detach(lambda began: trio.run(stay, ready, state, folder, attrs.evolve(shown, began=began), resumption))
+
+
+def _refuse_used_up(record: RunState, run: str, limits: Limits, changes: Iterable[str]) -> None:
+    """Raises UsageError for a new limit of which more is used already: the run could only stop at once."""
+    from runtime.journal.budgets import used_beyond
+
+    root = record.actors.get(record.root)
+    new: dict[LimitName, float] = {
+        name: value for name in LIMIT_NAMES if name in changes and (value := limits.get(name)) is not None
+    }
+    for name, used in used_beyond(record, root, new) if root is not None else ():
+        spent, limit = amount_text(name, used), amount_text(name, limits.get(name) or 0)
+        raise UsageError(
+            f"--{name.replace('_', '-')}: {limit} is below the {spent} that run {run} has used already; "
+            f"+N adds to what it has: {go_on(run, name)}"
+        )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from runtime.cast import Cast
     from runtime.messages import JsonObject
 
+    from .earlier import Earlier
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Start a run and stay with it to its end; the exit code says how it ended. Raises ElencoError."""
@@ -40,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         gone = f"the workspace of run {earlier.folder.id}, {earlier.options.workspace}, is no folder any more"
         raise UsageError(f"{gone}: --workspace DIR names where it is now")
     workspace = Path(arguments.workspace) if arguments.workspace else before.workspace if before else Path()
-    agent, task = _who_and_what(arguments.words, workspace, before.agent if before else "coordinator")
+    agent, task = _who_and_what(arguments.words, workspace, earlier)
     options = RunOptions(
         agent=agent,
         task=as_text(task),
@@ -113,10 +115,10 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _who_and_what(words: list[str], workspace: Path, usual: str) -> tuple[str, str]:
+def _who_and_what(words: list[str], workspace: Path, earlier: Earlier | None) -> tuple[str, str]:
     match words:
         case [task]:
-            agent = usual
+            agent = earlier.options.agent if earlier is not None else "coordinator"
             if task.isascii() and task.replace("-", "").isalnum():
                 cast = _cast(workspace)
                 if task in cast.members:
@@ -125,6 +127,12 @@ def _who_and_what(words: list[str], workspace: Path, usual: str) -> tuple[str, s
                     raise UsageError(f"{cast.unknown(task)}; give it a task")
         case [agent, task]:
             pass
+        case [] if earlier is not None:
+            run = earlier.folder.id
+            raise UsageError(
+                f'a follow-up needs a task of its own: elenco run --continue {run} "And then?"   '
+                f"to go on with the old one: elenco resume {run}"
+            )
         case []:
             raise UsageError('give a task: elenco run "What does this project do?"')
         case _ if words[0] in _cast(workspace).members:

@@ -27,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the list; with --check, 1 if a record is damaged. Raises JournalError for an index that cannot be read."""
     if arguments.check and arguments.prune:
         raise UsageError("--check looks and --prune removes: one of them")
+    if not arguments.prune:
+        _refuse_prune_flags(arguments)
     state = open_state(arguments.state, to_look=not arguments.prune)
     if arguments.prune:
         from .prune import prune
@@ -52,8 +54,17 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{each.row.id}: {one_line(each.problem, 500)}", file=sys.stderr)
         print(f"read all of {len(found)} runs: {len(damaged) or 'none'} damaged", file=sys.stderr)
         return code
-    print(f"next: {_hint(found)}", file=sys.stderr)
+    print(f"next: elenco {_hint(found)}", file=sys.stderr)
     return 0
+
+
+def _refuse_prune_flags(arguments: argparse.Namespace) -> None:
+    given = {"--older-than": arguments.older_than, "--keep": arguments.keep, "--yes": arguments.yes or None}
+    for flag in (flag for flag, value in given.items() if value is not None):
+        raise UsageError(
+            f"{flag} belongs to --prune: elenco runs --prune [--older-than DAYS] [--keep N] lists what would go, "
+            "and removes it with --yes"
+        )
 
 
 def _checked(state: State, each: RunInfo) -> RunInfo:
@@ -76,13 +87,16 @@ def state_text(each: RunInfo) -> str:
 def _row(each: RunInfo, now: float) -> tuple[str, ...]:
     row = each.row
     offline = row.model == OFFLINE
-    cost = "unknown" if row.cost_usd is None and row.ended else ("-" if not row.cost_usd else f"${row.cost_usd:.2f}")
+    mark = "~" if row.estimated else ""
+    cost = (
+        "unknown" if row.cost_usd is None and row.ended else ("-" if not row.cost_usd else f"{mark}${row.cost_usd:.2f}")
+    )
     return (
         f"{row.id} {one_line(row.name, 40)}" if row.name else row.id,
         state_text(each),
         one_line(row.agent, 64),
         f"{row.steps}/{row.max_steps}" if row.max_steps else str(row.steps),
-        "-" if offline or not row.tokens else count_text(row.tokens),
+        "-" if offline or not row.tokens else f"{mark}{count_text(row.tokens)}",
         "-" if offline else cost,
         ago(row.ended or row.started, now),
         one_line(row.task, 200),
@@ -93,11 +107,15 @@ def _hint(found: list[RunInfo]) -> str:
     waiting = next((each for each in found if each.waits_for), None)
     words: list[str] = []
     if waiting is not None:
-        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0])
-    interrupted = next((each for each in found if each.status == "interrupted"), None)
-    words.append(f"resume {interrupted.row.id}" if interrupted is not None else "resume RUN")
+        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0].removeprefix("elenco "))
+    left = next((each for each in found if each.status in ("interrupted", "forked")), None)
+    if left is not None:
+        words.append(f"resume {left.row.id}")
+    elif any(each.status in ("waiting", "stopped", "failed", "cancelled") for each in found):
+        words.append("resume RUN")
     problems = {each.problem for each in found} - {""}
     words += ["runs --check"] if problems - {NEVER_BEGAN} else []
     words += ["runs --prune"] if NEVER_BEGAN in problems else []
-    words += ["show RUN", "tail RUN --follow"]
+    words.append("show RUN")
+    words += ["tail RUN --follow"] if any(each.owned for each in found) else []
     return " · ".join(words)

@@ -12,9 +12,9 @@ from runtime.cast import find
 from runtime.errors import ElencoError, UsageError, first_of
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.outline import RunOptions, outline
+from runtime.workplace import check_workspace
 
 from .command_run import flag_limits
-from .visible import one_line
 
 TOKEN = "ELENCO_MCP_TOKEN"
 
@@ -22,8 +22,7 @@ TOKEN = "ELENCO_MCP_TOKEN"
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves, or Ctrl-C. Raises UsageError, DefinitionError."""
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {one_line(str(workspace), 200)} is no folder")
+    check_workspace(workspace)
     cast = find(workspace)
     usable = [name for name, each in cast.members.items() if each.definition is not None]
     agents = {name: cast.get(name) for name in arguments.agents or usable}

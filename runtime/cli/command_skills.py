@@ -14,6 +14,7 @@ from runtime.errors import ElencoError, UsageError, did_you_mean
 from runtime.journal.folder import open_state
 from runtime.skills.lessons import Lessons
 from runtime.skills.places import Entry, Shelf, find_skills
+from runtime.workplace import check_workspace
 
 from .table import columns
 from .visible import one_line
@@ -24,8 +25,7 @@ HEAD = ("SKILL", "FROM", "LESSONS", "DESCRIPTION")
 def run(arguments: argparse.Namespace) -> int:
     """List the skills, or keep, list and drop lessons. Raises UsageError."""
     workspace = Path(arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {workspace} is no folder")
+    check_workspace(workspace)
     shelf = find_skills(workspace)
     words: list[str] = arguments.words
     lessons = Lessons(open_state(arguments.state, to_look=len(words) < 3 and arguments.drop is None).path)

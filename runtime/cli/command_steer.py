@@ -23,6 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Deliver one command. Raises ElencoError where it makes no sense or comes too late."""
     folder = find(open_state(arguments.state), arguments.run)
     refuse_unbegun(folder)
+    if arguments.command in ("approve", "deny", "answer"):
+        from .undecided import check_decision
+
+        check_decision(folder, arguments.command, arguments.id, getattr(arguments, "text", ""))
     import trio
 
     from runtime.watch.unattended import deliver

@@ -10,6 +10,7 @@ from pathlib import Path
 from runtime.known import OFFLINE, ModelFlags
 from runtime.outline import RunOptions, outline, refuse_faulty
 from runtime.plugins import plugins
+from runtime.workplace import check_workspace
 
 from .table import columns
 from .visible import one_line
@@ -17,6 +18,7 @@ from .visible import one_line
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list. Raises UsageError, DefinitionError."""
+    check_workspace(Path(arguments.workspace or "."))
     options = RunOptions(
         agent=arguments.agent or "coordinator",
         task="-",

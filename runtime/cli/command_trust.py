@@ -7,9 +7,10 @@ import json
 import sys
 from pathlib import Path
 
-from runtime.errors import ElencoError, UsageError
+from runtime.errors import ElencoError
 from runtime.policy.trust import Survey, counts
 from runtime.trust import agree, agreed, all_agreed, revoke, survey
+from runtime.workplace import check_workspace
 
 from .faults import count_of
 from .visible import one_line, visible
@@ -20,8 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return _list(arguments.json)
     workspace = Path(arguments.folder or arguments.workspace or ".")
-    if not workspace.is_dir():
-        raise UsageError(f"the workspace {one_line(str(workspace), 200)} is no folder")
+    check_workspace(workspace)
     if arguments.revoke:
         said = "is trusted no more" if revoke(workspace) else "was not trusted"
         print(f"{one_line(str(workspace.resolve()), 200)} {said}")

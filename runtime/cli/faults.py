@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from runtime.errors import DefinitionError, ElencoError, Fault
+from runtime.errors import DamagedRecord, DefinitionError, ElencoError, Fault
 
 from .visible import cells, same_width, visible
 
@@ -22,8 +22,14 @@ def show(error: ElencoError) -> int:
         more = f" ({count - MOST} more not shown)" if count > MOST else ""
         print(f"{count_of(count, 'fault')}{more}; nothing was started (elenco check)", file=sys.stderr)
     else:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
+        print(f"error: {visible(str(error))}{_cure(error)}", file=sys.stderr)
     return error.exit_code
+
+
+def _cure(error: ElencoError) -> str:
+    if not isinstance(error, DamagedRecord):
+        return ""
+    return f"   which runs are damaged: elenco runs --check   without this one: elenco delete {error.run}"
 
 
 def count_of(count: int, noun: str) -> str:

@@ -26,7 +26,9 @@ def limits(parser: argparse.ArgumentParser) -> None:
 
 def decision(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("id", metavar="ID", help="as the question shows it, such as a1")
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="as the question shows it, such as a1; without one, list them"
+    )
 
 
 def approve(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +44,7 @@ def approve(parser: argparse.ArgumentParser) -> None:
 
 def answer(parser: argparse.ArgumentParser) -> None:
     decision(parser)
-    parser.add_argument("text", metavar="TEXT", help="the answer, or the number of an option")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the answer, or the number of an option")
 
 
 def deny(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ from runtime.steering import Steering
 from runtime.telemetry.target import Target, asked_for
 from runtime.watch.control import serve
 
-from . import closing
+from . import closing, faults
 from .advice import who_answers
 from .detached import Began
 from .earlier import Earlier
@@ -41,7 +41,6 @@ from .prompts import answer_questions
 from .screen import Screen, leave, screen_for_stderr
 from .streams import silence_stdout, stdout_is_absent
 from .version import VERSION
-from .visible import visible
 from .watcher import Watcher
 from .within import Typing, hear
 
@@ -215,8 +214,7 @@ def _head(ready: Plan, folder: RunFolder, shown: Shown, resumption: Resumption |
 
 def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> int:
     if outcome.problem is not None:
-        print(f"error: {visible(str(outcome.problem))}", file=sys.stderr)
-        return outcome.problem.exit_code
+        return faults.show(outcome.problem)
     report = outcome.report
     if report is None:
         print(closing.waiting_line(folder.id, outcome.waiting), file=sys.stderr)
@@ -232,7 +230,7 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
         lost = _print_answer(text, elsewhere=written and not lost) or lost
     if as_json and not text and not shown.silent and (said := closing.answer(report)):
         print(said, file=sys.stderr, flush=True)
-    if not shown.silent or report.status == "failed":
+    if not shown.silent or report.status == "failed" or (shown.quiet and report.status == "stopped"):
         last = closing.line(
             report,
             folder.id,

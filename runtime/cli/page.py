@@ -70,7 +70,8 @@ def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]
 
 def _status(state: RunState, report: JsonObject | None, owned: bool) -> str:
     if report is None:
-        dead = "interrupted" if state.cancel is None else "cancelled"
+        copy = f"forked from {state.forked.of} at event {state.forked.at}" if state.forked is not None else ""
+        dead = (copy or "interrupted") if state.cancel is None else "cancelled"
         return state.phase if owned or (state.phase == "waiting" and state.cancel is None) else dead
     return f"{report['status']}: {report['reason']}" if report.get("reason") else str(report["status"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.errors import JournalError, UsageError
+from runtime.errors import DamagedRecord, JournalError, UsageError
 from runtime.journal.folder import RunFolder, State, find_run
 from runtime.journal.lock import is_owned
 
@@ -38,6 +38,6 @@ def refuse_unbegun(folder: RunFolder) -> None:
     with RunReader(folder) as reader:
         first = reader.page(1, 1)
     if not first and (found := flaw(folder.journal)) and index.row(State(folder.path.parent.parent), folder.id):
-        raise JournalError(f"run {folder.id} is damaged: {found} in {folder.path}")
+        raise DamagedRecord(folder.id, f"run {folder.id} is damaged: {found} in {folder.path}")
     if not first or not isinstance(first[0].event, RunStarted):
         raise UsageError(f"run {folder.id} never began, so nothing of it is on record: elenco delete {folder.id}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from typing import NoReturn
 
 from runtime.errors import UsageError, did_you_mean
@@ -19,7 +18,8 @@ class Words(argparse.ArgumentParser):
         raise UsageError(f"{_in_our_words(message)}  ({self.prog} --help)")
 
     def print_help(self, file: object = None) -> None:
-        sys.stdout.write(self.format_help())
+        # Here and now: argparse ends the command itself, and a reader that has left is told to nobody at the exit.
+        print(self.format_help(), end="", flush=True)
 
 
 def _in_our_words(message: str) -> str:
@@ -34,6 +34,8 @@ def _in_our_words(message: str) -> str:
         return f"{flag} takes no value"
     if found := re.fullmatch(r"invalid int value: (.*)", rest, re.DOTALL):
         return f"{flag} must be a whole number, not {one_line(found[1], 60)}"
+    if found := re.fullmatch(r"invalid float value: (.*)", rest, re.DOTALL):
+        return f"{flag} must be a number, not {one_line(found[1], 60)}"
     if found := re.fullmatch(r"invalid choice: '(.*)' \(choose from (.*)\)", rest, re.DOTALL):
         known = re.findall(r"[\w-]+", found[2])
         return f"{flag} is one of {', '.join(known)}, not '{one_line(found[1], 60)}'{did_you_mean(found[1], known)}"

@@ -8,7 +8,7 @@ import re
 import threading
 from pathlib import Path
 
-from runtime.errors import JournalError
+from runtime.errors import DamagedRecord, JournalError
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -53,9 +53,9 @@ class Blobs:
         try:
             data = path.read_bytes()
         except OSError as error:
-            raise JournalError(f"cannot read {path}: {error.strerror}") from error
+            raise DamagedRecord(self._folder.parent.name, f"cannot read {path}: {error.strerror}") from error
         if hashlib.sha256(data).hexdigest() != digest:
-            raise JournalError(f"{path} is damaged: its content is not what its name says")
+            raise DamagedRecord(self._folder.parent.name, f"{path} is damaged: its content is not what its name says")
         return data
 
     def names(self) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from runtime.limits.limits import LimitName
 from runtime.messages import JsonObject, Usage
 
 from .state import ActorState, RunState
@@ -51,6 +52,17 @@ def budgets(
                 source = sources.get(name, "")
                 yield {"limit": name, "scope": scope.path, "used": used, "of": of, "source": source}
         scope = state.actors.get(scope.parent) if scope.parent is not None else None
+
+
+def used_beyond(
+    state: RunState, actor: ActorState, limits: Mapping[LimitName, float]
+) -> Iterator[tuple[LimitName, float]]:
+    """Those of the limits of which an actor has used more already, with how much."""
+    total = totals(state)[actor.path]
+    for name, of in limits.items():
+        used = _used(state, name, actor, total, {})
+        if isinstance(used, int | float) and used > of:
+            yield name, used
 
 
 _STATE = object()

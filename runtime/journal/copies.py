@@ -11,12 +11,12 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 
 from runtime.errors import JournalError, UsageError
-from runtime.events import Event, Record, RunForked, RunImported, RunStarted, type_of
+from runtime.events import TYPES, Event, Record, RunForked, RunImported, RunStarted, type_of
 
 from . import index
 from .blobs import Blobs
@@ -26,6 +26,8 @@ from .read import RunReader, info
 from .replay import fold
 from .state import RunState
 from .visit import PAGE, visit
+
+_EXPECTED = "each line is an event, as elenco show RUN --format jsonl writes it"
 
 Decode: TypeAlias = Callable[[dict[str, Any]], Record]
 
@@ -58,11 +60,7 @@ def import_lines(state: State, lines: Iterable[bytes], source: str, decode: Deco
             if not line.strip():
                 continue
             where = f"{source}:{number}"
-            try:
-                data: Any = json.loads(line)
-                record = decode(data)
-            except (ValueError, TypeError, AttributeError, RecursionError) as error:
-                raise UsageError(f"{where}: no event of a run: {error}") from error
+            record = _decoded(line, where, decode)
             if not record.event.kept:
                 continue
             if (field := _misfit(record.event)) is not None:
@@ -79,7 +77,7 @@ def import_lines(state: State, lines: Iterable[bytes], source: str, decode: Deco
                 state_of_it = fold(state_of_it, record)
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise UsageError(f"{where}: this {type_of(record.event)} follows from nothing before it") from error
-            run = run or str(data.get("run", ""))
+            run = run or str(json.loads(line).get("run", ""))
             due += 1
             yield record
         if due == 1:
@@ -123,6 +121,31 @@ def _made(
         shutil.rmtree(draft.path, ignore_errors=True)
     index.run_started(state, info(state, folder.id).row)
     return folder
+
+
+def _decoded(line: bytes, where: str, decode: Decode) -> Record:
+    try:
+        data: Any = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: no event of a run: it is not JSON; {_EXPECTED}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{where}: no event of a run: it is no JSON object; {_EXPECTED}")
+    fields = cast("dict[str, Any]", data)
+    try:
+        return decode(fields)
+    except (ValueError, TypeError, AttributeError) as error:
+        why = _lacking(fields) or str(error)
+        raise UsageError(f"{where}: no event of a run: {why}; {_EXPECTED}") from error
+
+
+def _lacking(data: dict[str, Any]) -> str:
+    """Which fields of its type an event line lacks, or nothing."""
+    cls = TYPES.get(data["type"]) if isinstance(data.get("type"), str) else None
+    if cls is None:
+        return ""
+    needed = (field.name for field in attrs.fields(cls) if field.default is attrs.NOTHING)
+    missing = [f"'{name}'" for name in needed if name not in data]
+    return f"this {data['type']} has no {', '.join(missing)}" if missing else ""
 
 
 def _misfit(event: Event) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from runtime.errors import JournalError
+from runtime.errors import DamagedRecord, JournalError
 from runtime.events import Event, Record, body_of
 
 from .blobs import Blobs
@@ -27,7 +27,7 @@ _ROOM = 64 * LOG_AHEAD
 _ZEROS = bytes(_LENGTH)
 
 MILESTONES = (
-    "type IN ('run.started','run.waiting','run.resumed','run.finished','limits.changed','actor.started',"
+    "type IN ('run.started','run.waiting','run.resumed','run.finished','run.forked','limits.changed','actor.started',"
     "'actor.finished','actor.held','actor.continued','approval.requested','approval.decided','question.asked',"
     "'question.answered','model.finished','cancel.requested')"
 )
@@ -50,6 +50,7 @@ MIGRATIONS = (
     """,
 )
 SCHEMA = len(MIGRATIONS)
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _CHUNK = 32
 _INSERT = tuple("INSERT INTO events VALUES " + ",".join(["(?,?,?,?,?,?,?)"] * count) for count in range(1, _CHUNK + 1))
 
@@ -85,6 +86,8 @@ class Database:
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+                raise damaged(path, error) from error
             raise JournalError(f"cannot open the journal {path}: {error}") from error
         except JournalError:
             if connection is not None:
@@ -244,7 +247,11 @@ class Database:
 
 
 def damaged(path: Path, why: object) -> JournalError:
-    return JournalError(f"cannot read the journal {path}: {why}")
+    """The error for a journal that cannot be read; one that SQLite could not open may be whole all the same."""
+    text = f"cannot read the journal {path}: {why}"
+    if isinstance(why, sqlite3.Error) and getattr(why, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
+        return JournalError(text)
+    return DamagedRecord(path.parent.name, text)
 
 
 def _version(connection: sqlite3.Connection) -> int:

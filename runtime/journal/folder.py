@@ -96,8 +96,8 @@ def state_path(flag: str | None, env: Mapping[str, str], home: str | None) -> Pa
 def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, to_look: bool = False) -> State:
     """Choose the state folder and make it, private to its owner; to look, nothing is made, and reading it is enough.
 
-    With no usable home it is a private folder under the temporary one, and `note` says so. Raises JournalError when
-    a folder that was asked for cannot be used, or lies on a network file system.
+    With no usable home it is a private folder under the temporary one, and `note` says so. Raises UsageError when
+    a folder that was asked for cannot be used, or lies on a network file system; JournalError for a full disk.
     """
     home = env.get("HOME") or _home_of_user()
     path = state_path(flag, env, home)
@@ -114,9 +114,9 @@ def open_state(flag: str | None = None, env: Mapping[str, str] = os.environ, *, 
             return State(_made(path))
         except OSError as error:
             if asked:
-                raise JournalError(
-                    f"cannot use the state folder {path}: {error.strerror}; choose another: --state"
-                ) from error
+                kind = JournalError if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
+                why = "it is no folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
+                raise kind(f"cannot use the state folder {path}: {why}; choose another: --state DIR") from error
     fallback = _fallback()
     try:
         _made(_ours(fallback))
@@ -234,7 +234,7 @@ def _local(path: Path) -> Path:
     except OSError:
         return path
     if kind := network_file_system(mounts, os.path.realpath(path)):
-        raise JournalError(
+        raise UsageError(
             f"the state folder {path} is on a network file system ({kind}), where no journal is safe; "
             "choose a local one: --state DIR"
         )

@@ -25,18 +25,21 @@ from .looking import look_at
 
 T = TypeVar("T")
 
-_VERSION = 1
+_VERSION = 2
 _COLUMNS = (
     "id TEXT PRIMARY KEY, name TEXT NOT NULL, agent TEXT NOT NULL, task TEXT NOT NULL, model TEXT NOT NULL, "
     "workspace TEXT NOT NULL, socket TEXT NOT NULL, pid INTEGER NOT NULL, started REAL NOT NULL, ended REAL, "
     "status TEXT NOT NULL, reason TEXT NOT NULL, steps INTEGER NOT NULL, max_steps INTEGER, tokens INTEGER NOT NULL, "
-    "cost_usd REAL"
+    "cost_usd REAL, estimated INTEGER NOT NULL DEFAULT 0"
 )
 
 
 @attrs.frozen(kw_only=True)
 class RunRow:
-    """One run. Times are seconds since the epoch; `status` and `reason` are the report's, empty until the end."""
+    """One run. Times are seconds since the epoch; `status` and `reason` are the report's, empty until the end.
+
+    `estimated`: tokens and cost are partly our own count, since a provider reported none.
+    """
 
     id: str
     agent: str
@@ -54,6 +57,7 @@ class RunRow:
     max_steps: int | None = None
     tokens: int = 0
     cost_usd: float | None = None
+    estimated: bool = False
 
 
 _FIELDS = tuple(field.name for field in attrs.fields(RunRow))
@@ -84,9 +88,12 @@ def run_ended(state: State, run_id: str, *, ended: float, report: Mapping[str, A
         report.get("steps", 0),
         usage.get("input", 0) + usage.get("output", 0),
         report.get("cost_usd"),
+        bool(usage.get("estimated")),
         run_id,
     )
-    changes = "socket = '', pid = 0, ended = ?, status = ?, reason = ?, steps = ?, tokens = ?, cost_usd = ?"
+    changes = (
+        "socket = '', pid = 0, ended = ?, status = ?, reason = ?, steps = ?, tokens = ?, cost_usd = ?, estimated = ?"
+    )
     _cached(state, lambda connection: _execute(connection, changes, values), 0)
 
 
@@ -179,7 +186,8 @@ def _execute(connection: sqlite3.Connection, changes: str, values: tuple[object,
 
 def _select(connection: sqlite3.Connection) -> dict[str, RunRow]:
     found = connection.execute(f"SELECT {','.join(_FIELDS)} FROM runs ORDER BY started").fetchall()
-    return {row[0]: RunRow(**dict(zip(_FIELDS, row, strict=True))) for row in found}
+    rows = (RunRow(**dict(zip(_FIELDS, row, strict=True))) for row in found)
+    return {row.id: attrs.evolve(row, estimated=bool(row.estimated)) for row in rows}
 
 
 def _from_journal(state: State, run_id: str) -> RunRow:
@@ -254,16 +262,29 @@ def _open(state: State) -> Generator[sqlite3.Connection]:
             )
         if version < _VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(
-                f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS runs ({_COLUMNS}); "
-                f"PRAGMA user_version = {_VERSION}; COMMIT"
-            )
+            _migrate(connection)
         yield connection
     except sqlite3.Error as error:
         raise _failed(state, error) from error
     finally:
         if connection is not None:
             connection.close()
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Make the table, or add what an earlier version's has not. Asked again under the lock: two may come at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if version == 0:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS runs ({_COLUMNS})")
+        elif version == 1:
+            connection.execute("ALTER TABLE runs ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        connection.execute("ROLLBACK")
+        raise
 
 
 def _failed(state: State, error: sqlite3.Error) -> JournalError:

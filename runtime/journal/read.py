@@ -25,7 +25,7 @@ from .rows import Row
 from .state import RunState
 
 RunStatus: TypeAlias = Literal[
-    "running", "waiting", "held", "interrupted", "completed", "stopped", "failed", "cancelled", "damaged"
+    "running", "waiting", "held", "interrupted", "forked", "completed", "stopped", "failed", "cancelled", "damaged"
 ]
 NEVER_BEGAN = "it never began"
 """The problem of a folder whose process died, or was refused, before anything was on record."""
@@ -206,16 +206,19 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
     milestones = reader.milestones()
     state = RunState(histories=False)
     steps = tokens = 0
+    estimated = False
     for record in milestones:
         state = fold(state, record)
         if isinstance(record.event, ModelFinished):
             steps += record.event.purpose != "summary"
             tokens += record.event.usage.get("input", 0) + record.event.usage.get("output", 0)
+            estimated |= bool(record.event.usage.get("estimated"))
     costs = [record.event.cost_usd for record in milestones if isinstance(record.event, ModelFinished)]
     row = attrs.evolve(
         _described(reader.folder.path, state, row),
         steps=steps,
         tokens=tokens,
+        estimated=estimated,
         cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
     if isinstance(finished := state.finished, RunFinished):
@@ -232,7 +235,8 @@ def _live(reader: RunReader, row: RunRow | None, owned: bool) -> RunInfo:
     if phase == "waiting" and (waits or owned):
         return RunInfo(row, "waiting", owned, waits)
     if not owned:
-        return RunInfo(row, "interrupted" if state.cancel is None else "cancelled", owned, waits)
+        standing: RunStatus = "interrupted" if state.forked is None else "forked"
+        return RunInfo(row, standing if state.cancel is None else "cancelled", owned, waits)
     return RunInfo(row, "held" if phase == "held" else "running", owned, waits)
 
 

@@ -50,6 +50,7 @@ from runtime.events import (
     QuestionAsked,
     Record,
     RunFinished,
+    RunForked,
     RunImported,
     RunResumed,
     RunStarted,
@@ -117,7 +118,7 @@ def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
 
 
 def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
-    state.waiting = False
+    state.waiting, state.forked = False, None
     for actor in state.actors.values():
         actor.request = None
     if state.finished is None:
@@ -127,6 +128,11 @@ def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
         root.reopen()
     for actor in state.actors.values():
         actor.cancel = None
+
+
+def _run_forked(state: RunState, event: RunForked, record: Record) -> None:
+    """A copy that nobody has gone on with: no process was lost."""
+    state.forked = event
 
 
 def _run_imported(state: RunState, event: RunImported, record: Record) -> None:
@@ -579,6 +585,7 @@ _RUN_STEPS: dict[type[Event], _RunStep] = {
     RunWaiting: _run_waiting,
     RunResumed: _run_resumed,
     RunFinished: _run_finished,
+    RunForked: _run_forked,
     RunImported: _run_imported,
     LimitsChanged: _limits_changed,
     ModelChanged: _model_changed,

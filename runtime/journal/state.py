@@ -22,6 +22,7 @@ from runtime.events import (
     QuestionAnswered,
     QuestionAsked,
     RunFinished,
+    RunForked,
     RunStarted,
     SkillLoaded,
     SteerReceived,
@@ -218,6 +219,7 @@ class RunState:
     kept: dict[str, str] = attrs.Factory(dict[str, str])
     long_reports: dict[str, str] = attrs.Factory(dict[str, str])
     imported: bool = False
+    forked: RunForked | None = None
     void: set[str] = attrs.Factory(set[str])
     alerts: list[tuple[int, float, Alert]] = attrs.Factory(list[tuple[int, float, Alert]])
     warnings: list[str] = attrs.Factory(list[str])

@@ -61,16 +61,21 @@ def as_json(data: Any) -> bytes:
 
 def record_from(data: Mapping[str, Any]) -> Record:
     """The record of a decoded line. Raises ValueError or TypeError for what is no event of this version."""
-    if data.get("v") != VERSION:
+    if "v" not in data:
+        raise ValueError("it has no 'v', the version of event lines")
+    if data["v"] != VERSION:
         raise ValueError(f"an event line of version {data.get('v')!r}; this Elenco reads version {VERSION}")
     kept = "seq" in data
     head = _KEPT_HEAD if kept else _LIVE_HEAD
     missing = [key for key in head if key not in data]
     if missing:
-        raise ValueError(f"no event line: it has no {', '.join(missing)}")
+        raise ValueError(f"it has no {', '.join(missing)}")
     body = {key: value for key, value in data.items() if key not in head}
     event = event_from(data["type"], data["actor"], body)
-    at = datetime.fromisoformat(data["at"]).timestamp()
+    try:
+        at = datetime.fromisoformat(data["at"]).timestamp()
+    except (ValueError, TypeError):
+        raise ValueError(f"its 'at' is no time such as 2026-11-29T12:00:00.123Z: {data['at']!r}") from None
     return Record(data["seq"], at, event) if kept else Record(data["after"], at, event, data["n"])
 
 

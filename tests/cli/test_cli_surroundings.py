@@ -77,10 +77,10 @@ def test_empty_workspace_finds_nothing_and_says_how_to_connect(elenco: Run, plac
 
 @pytest.mark.parametrize("state", ["parse.py", "parse.py/below"])
 def test_state_folder_that_cannot_be_used_is_told(elenco: Run, state: str) -> None:
-    """A file in the place of the state folder: one line that names it and the flag, exit 1."""
+    """A file in the place of the state folder: one line that names it and the flag, exit 2."""
     done = elenco("run", "x", "--state", state, state=False)
-    assert (1, "") == (done.returncode, done.stdout)
-    assert re.fullmatch(r"error: cannot use the state folder .*parse\.py.*; choose another: --state\n", done.stderr)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert re.fullmatch(r"error: cannot use the state folder .*parse\.py.*; choose another: --state DIR\n", done.stderr)
 
 
 def test_without_a_home_runs_are_kept_and_it_is_said_where(elenco: Run, place: Path) -> None:

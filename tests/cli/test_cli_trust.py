@@ -118,7 +118,9 @@ def test_nothing_to_trust_is_said(elenco: Run, place: Path) -> None:
 
 def test_wrong_input_is_one_line(elenco: Run, place: Path) -> None:
     """A folder that is not there, faulty settings and a missing home are told in one clear message, exit 2."""
-    assert (2, "error: the workspace nowhere is no folder\n") == _ended(elenco("trust", "nowhere"))
+    assert (2, "error: the workspace nowhere does not exist: name a folder that is there, or make it\n") == _ended(
+        elenco("trust", "nowhere")
+    )
     (place / "ws" / "elenco.yaml").write_text("permissions: {allow: [write_file]}\n")
     homeless = elenco("trust", env={"HOME": ""})
     assert (2, True) == (homeless.returncode, "set HOME or XDG_CONFIG_HOME" in homeless.stderr)

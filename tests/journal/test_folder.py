@@ -85,7 +85,7 @@ def test_who_only_looks_makes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_folder_that_was_asked_for_is_used_or_refused(tmp_path: Path) -> None:
     """A state folder named by the user is never replaced by another one."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match="cannot use the state folder"):
+    with pytest.raises(UsageError, match="cannot use the state folder"):
         open_state(str(tmp_path / "file" / "state"))
 
 

@@ -135,3 +135,16 @@ def test_a_full_disk_is_called_full(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     full = os.statvfs_result(values)
     monkeypatch.setattr(os, "statvfs", lambda path: full)  # pyright: ignore[reportUnknownLambdaType,reportUnknownArgumentType]
     assert no_space(tmp_path) == f"no space is left on the disk of {tmp_path}"
+
+
+def test_an_index_of_the_first_version_keeps_its_rows(state: State) -> None:
+    """It gains the mark of estimates where it stands: no run and no name is lost."""
+    run_started(state, attrs.evolve(a_row("abcd"), name="notes"))
+    with sqlite3.connect(state.index) as connection:
+        connection.execute("ALTER TABLE runs DROP COLUMN estimated")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    assert ("notes", False) == ((row := rows(state)["abcd"]).name, row.estimated)
+    estimated = report_to_json(Report("completed", "x", Usage(900, 100, estimated=True), None, 6))
+    run_ended(state, "abcd", ended=2.0, report=estimated)
+    assert rows(state)["abcd"].estimated

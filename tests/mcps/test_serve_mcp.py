@@ -194,7 +194,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Run:
         (("mcp", "call", "way", "ehco"), "way has no tool 'ehco'; did you mean 'echo'?"),
         (("mcp", "disable", "way"), "write elenco mcp disable NAME --run RUN; for a new run: elenco run --no-mcp way"),
         (("mcp", "enable", "way", "--run", "none"), "no run 'none'"),
-        (("mcp", "--workspace", "nowhere"), "the workspace nowhere is no folder"),
+        (("mcp", "--workspace", "nowhere"), "the workspace nowhere does not exist"),
     ],
 )
 def test_a_wrong_word_is_told_in_one_line(trusted: Run, words: tuple[str, ...], said: str) -> None:

@@ -104,7 +104,7 @@ def test_nothing_is_forgotten_by_accident(stage: Any, ask: Ask) -> None:
         (("forget", "…"), "no fact can be looked for: there is no word in it: '…'"),
         (("forget", "--run", "k7f2"), "run 'k7f2' has noted nothing that is still remembered"),
         (("list", "--yes"), "--yes goes with forget, not with list"),
-        (("list", "--workspace", "nowhere"), "the workspace nowhere is no folder"),
+        (("list", "--workspace", "nowhere"), "the workspace nowhere does not exist"),
         (("list", "--limit", "0"), "--limit is a number from 1"),
     ],
 )

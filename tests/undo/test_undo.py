@@ -213,7 +213,7 @@ async def test_a_file_changed_since_leaves_all_files_alone(place: Place) -> None
     folder = await place.run(("a.txt", "a"), ("b.txt", "b"))
     (place.workspace / "a.txt").write_text("mine")
     before = place.files()
-    with pytest.raises(CannotUndo, match=r"nothing was undone: a\.txt changed since"):
+    with pytest.raises(CannotUndo, match=r"nothing was undone: a\.txt changed since: move it away or put it back"):
         undo(folder, Blobs(folder.blobs))
     assert before == place.files()
     with RunReader(folder) as reader:

@@ -24,6 +24,7 @@ _MARKS = {
     "error": ("✗", "$error"),
     "refused": ("✗", "$warning"),
     "interrupted": ("■", "$warning"),
+    "forked": ("■", "$warning"),
     "unknown": ("?", "$warning"),
 }
 _ALARMS = {"?": "$warning", "!": "$warning", "■": "$warning", "✗": "$error", "✓": "$success", ">": "$accent"}

@@ -7,7 +7,7 @@ import { stands } from "./look.js";
 /** What is there before the first event. */
 export function emptyView() {
   return {
-    seq: 0, at: 0, started: null, startedAt: 0, report: null, waiting: false, holds: new Map(), open: 0, resumed: 0, limits: {},
+    seq: 0, at: 0, started: null, startedAt: 0, report: null, waiting: false, forked: false, holds: new Map(), open: 0, resumed: 0, limits: {},
     root: "", actors: new Map(), items: [], bars: [], messages: [], alerts: [], warnings: [], asked: new Map(),
     servers: new Map(), changes: [], lost: 0,
   };
@@ -113,8 +113,12 @@ const STEPS = {
   "run.waiting"(view) {
     view.waiting = true;
   },
+  "run.forked"(view) {
+    view.forked = true;
+  },
   "run.resumed"(view) {
     view.resumed += 1;
+    view.forked = false;
     view.waiting = false;
     for (const actor of view.actors.values()) {
       endTurn(view, actor, true);

@@ -115,7 +115,7 @@ export function stands(view, actor) {
 export function phase(view, owned) {
   if (view.report) return view.report.status;
   if (view.waiting) return "waiting";
-  if (!owned) return "interrupted";
+  if (!owned) return view.forked ? "forked" : "interrupted";
   return held(view, view.root) ? "held" : "running";
 }
 

@@ -21,7 +21,7 @@ import { Timeline } from "../parts/timeline.js";
 import { Tree } from "../parts/tree.js";
 
 const TABS = ["Conversation", "Timeline", "Messages", "Alerts", "Events"];
-const RESUMABLE = ["waiting", "interrupted", "stopped"];
+const RESUMABLE = ["waiting", "interrupted", "forked", "stopped"];
 
 export default function RunPage({ rest: id }) {
   const { run, lookAt } = useRun(id);

@@ -12,7 +12,7 @@ import { agentsOf, chosenRuns } from "../runlist.js";
 
 const AGAIN = 2000;
 const FIRST = 200;
-const STATES = ["live", "waiting", "interrupted", "completed", "stopped", "failed", "cancelled", "damaged"];
+const STATES = ["live", "waiting", "interrupted", "forked", "completed", "stopped", "failed", "cancelled", "damaged"];
 
 export default function Runs() {
   const [runs, setRuns] = useState(null);
