@@ -15,7 +15,7 @@ from .policy.subjects import AgentSubject, Subject
 from .record import report_from_json
 from .report import Assignment
 from .tools import Output, ToolError
-from .tools.delegate import delegate, output
+from .tools.delegate import PREFIX, delegate, output, tool_name
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -80,21 +80,22 @@ class Family:
         """
         if (ended := self._recorded(call_id)) is not None and ended.report is not None:
             return output(ended.path, report_from_json(ended.report))
+        key = _key(agent, task, attach)
+        owner = self._owner(key, call_id)
+        if (ended := self._recorded(owner)) is not None and ended.report is not None:
+            return _joined(output(ended.path, report_from_json(ended.report)))
         await self.prepare(agent)
-        attached = await self.attached(agent, attach, call_id)
-        key = (agent, " ".join(task.split()), *attach)
+        attached = await self.attached(agent, attach, owner)
         while (asked := self._asks.get(key)) is not None:
             asked.ended = asked.ended or trio.Event()
             with self._parent.activity.awaiting(asked.path):
                 await asked.ended.wait()
             if asked.result is not None:
-                return attrs.evolve(
-                    asked.result, text=f"(The same ask was already at work; its report:)\n{asked.result.text}"
-                )
-        child = self.hire(agent, call_id)
+                return _joined(asked.result)
+        child = self.hire(agent, owner)
         asked = self._asks[key] = Asked(child.path)
         try:
-            asked.result = await delegate(self._parent, child, Assignment(task, call_id, attached))
+            asked.result = await delegate(self._parent, child, Assignment(task, owner, attached))
             return asked.result
         finally:
             del self._asks[key]
@@ -113,6 +114,21 @@ class Family:
 
         return await gather(self._parent, self._parent.run.cast.get(agent), names, call_id)
 
+    def _owner(self, key: tuple[str, ...], call_id: str) -> str:
+        """The call whose child on record works for this ask: its own, or an equal one's of the same reply, which it had
+        joined in an earlier process or would join. Calls of a reply begin in any order."""
+        run, work = self._parent.run, self._parent.work
+        if run.recovered is None or work is None or run.recovered.child_of(self._parent.path, call_id) is not None:
+            return call_id
+        tool = tool_name(PREFIX, key[0])
+        for call in work.calls if call_id in work.started else work.open:
+            child = run.recovered.child_of(self._parent.path, call.id)
+            if call.name != tool or call.arguments is None or child is None:
+                continue
+            if _key(key[0], str(call.arguments.get("task")), call.arguments.get("attach") or ()) == key:
+                return call.id
+        return call_id
+
     def ended_before(self, call_id: str) -> str | None:
         """The short name of a child this call began in an earlier process, where it has ended too."""
         child = self._recorded(call_id)
@@ -127,3 +143,12 @@ class Family:
         """What a call of a delegating tool is about, for the permission rules."""
         subject = AgentSubject(tool, agent)
         return lambda _: subject
+
+
+def _key(agent: str, task: str, attach: Sequence[str]) -> tuple[str, ...]:
+    """What makes two asks the same."""
+    return (agent, " ".join(task.split()), *attach)
+
+
+def _joined(report: Output) -> Output:
+    return attrs.evolve(report, text=f"(The same ask was already at work; its report:)\n{report.text}")

@@ -41,6 +41,8 @@ def hire(run: Run, name: str, parent: Agent | None, call_id: str | None, limits:
     definition = run.cast.get(name)
     above = parent.path if parent is not None else None
     recovered = run.recovered.child_of(above, call_id) if run.recovered is not None else None
+    if recovered is not None and recovered.path in run.taken_up:
+        recovered = None
     kept_model = recovered.model if recovered is not None and not run.settings.refresh else None
     model = run.models.resolve(kept_model or definition.model or run.settings.model)
     permits = permits_of(run, definition, parent)

@@ -10,7 +10,8 @@ import pytest
 import trio
 
 from runtime.agent import Agent
-from runtime.events import ActorFinished, ActorStarted, LoopStopped
+from runtime.events import ActorFinished, ActorStarted, LoopStopped, ModelRequested
+from runtime.journal import MemoryJournal
 from runtime.limits.limits import Limits
 from runtime.messages import UserMessage
 
@@ -234,3 +235,27 @@ async def test_the_same_ask_joins_the_one_at_work(stage: Stage) -> None:
     texts = sorted(result.result for result in stage.results("lead"))
     assert "(The same ask was already at work; its report:)\nfound" == texts[0]
     assert "found" == texts[1]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+async def test_the_same_ask_joins_the_one_at_work_after_a_crash(stage: Stage, ended: bool) -> None:
+    """A call that had joined another is answered by that one's child in the next process too, in whatever order."""
+    stage.agent("lead", subagents=["aide"])
+    stage.agent("aide")
+    stage.script("""\
+        lead:
+          - calls:
+              - {name: delegate_to_aide, arguments: {task: dig}}
+              - {name: delegate_to_aide, arguments: {task: " dig "}}
+          - done
+        aide: [found]
+        """)
+    last = ActorFinished if ended else ModelRequested
+    for _ in range(12):  # calls of a reply begin in any order
+        stage.journal = MemoryJournal()
+        await stage.killed(when=lambda: len([e for e in stage.of(last) if e.actor != "lead"]) > 0, until=last)
+        assert (await stage.resume()).text == "done"
+        assert 2 == len(stage.of(ActorStarted))
+        texts = sorted(result.result for result in stage.results("lead"))
+        assert ["(The same ask was already at work; its report:)\nfound", "found"] == texts
+        assert [actor.status for actor in stage.state.actors.values()] == ["completed", "completed"]

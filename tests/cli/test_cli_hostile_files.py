@@ -66,7 +66,7 @@ def test_text_has_plain_line_ends(place: Path) -> None:
     ("words", "told"),
     [
         (("lab/x", "--base-url", "ftp://x"), "it must begin with http:// or https://"),
-        (("lab/x", "--base-url", "http://h:99999/v1"), "Port out of range 0-65535"),
+        (("lab/x", "--base-url", "http://h:99999/v1"), "its port must be a number up to 65535"),
         (("lab/x", "--base-url", "http://"), "it names no host"),
         (("lab/x", "--base-url", "http://a b/"), "it holds a space or a control character"),
         (("scripted/bad.yaml",), "bad.yaml:1:16: unknown key 'txt'; did you mean 'text'?"),
