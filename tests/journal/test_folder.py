@@ -77,7 +77,7 @@ def test_who_only_looks_makes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert tmp_path / ".local/state/elenco" == open_state(None, {"HOME": str(tmp_path)}, to_look=True).path
     with pytest.raises(UsageError, match="no run 'k7f2'"):
         find_run(state, "k7f2")
-    with pytest.raises(JournalError, match="cannot use the state folder"):
+    with pytest.raises(UsageError, match="cannot use the state folder"):
         open_state(str(tmp_path / "file"), to_look=True)
     assert ["file"] == [path.name for path in tmp_path.iterdir()]
 
