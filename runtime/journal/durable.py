@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from queue import SimpleQueue
 
 import trio
@@ -158,8 +159,8 @@ class SqliteJournal:
             return
         task = id(trio.lowlevel.current_task())
         crowd = self._recent.count(task, trio.current_time()) > FEW
-        bearable = _HELD.bears_more(time.perf_counter())
-        if crowd or self._served == task or not bearable:
+        bearable = not crowd and _HELD.bears_more(time.perf_counter())
+        if not crowd and (self._served == task or not bearable):
             before = _HELD.total
             await trio.lowlevel.checkpoint()  # Others who are at work append now, and share the commit.
             bearable = _HELD.total == before
@@ -167,12 +168,12 @@ class SqliteJournal:
                 _HELD.lately = 0.0
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
-        may_wait = bearable and not (crowd or self._slow or self._writer.busy)
+        may_wait = bearable and not (self._slow or self._writer.busy)
         if may_wait and self._durable < target and self._failure is None:
             self._served = task
             self._commit_in_place()
         if self._durable < target and self._failure is None:
-            await self._commit_with_others(target)
+            await trio.lowlevel.wait_task_rescheduled(self._waiting_for(target))
         if self._durable < target:
             raise JournalError(self._failure or "the journal is closed")
 
@@ -187,18 +188,18 @@ class SqliteJournal:
         else:
             self._slow = SLOW
 
-    async def _commit_with_others(self, target: int) -> None:
+    def _waiting_for(self, target: int) -> Callable[[object], trio.lowlevel.Abort]:
+        """Wake this task when `target` is durable; what gives that up. No coroutine of its own: a crowd waits so."""
         task = trio.lowlevel.current_task()
         self._waiters[task] = target
         self._slow = max(0, self._slow - 1)
         if not self._writer.busy:
             self._start()
+        return partial(self._give_up, task)
 
-        def abort(_: object) -> trio.lowlevel.Abort:
-            del self._waiters[task]
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
+    def _give_up(self, task: trio.lowlevel.Task, _: object) -> trio.lowlevel.Abort:
+        del self._waiters[task]
+        return trio.lowlevel.Abort.SUCCEEDED
 
     def subscribe(self, publish: Publish) -> None:
         self._publish.append(publish)
