@@ -85,7 +85,6 @@ class Connection:
         "_arrived",
         "_body",
         "_closed",
-        "_h11",
         "_heard",
         "_is_sound",
         "_keeps",
@@ -113,7 +112,6 @@ class Connection:
 
     def _begin(self) -> None:
         """Forget the exchange before."""
-        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._max_header_bytes)
         self._heard = False  # Something of the response has arrived.
         self._is_sound = True  # No send has failed.
         self._keeps = True  # Neither side has said that it closes the connection afterwards.
@@ -139,12 +137,14 @@ class Connection:
         reused, self._used = self._used, True
         if reused:
             self._begin()
+        # Only until the head is there: a connection that reads a body or lies idle needs no parser, nor what it holds.
+        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._max_header_bytes)
         try:
-            lost = await self._send_request(request, body, waits.write)
+            lost = await self._send_request(parser, request, body, waits.write)
             self._is_sound = lost is None
             sent = trio.current_time()
             try:
-                head = await self._receive_head(waits.first_byte if lost is None else _AT_ONCE)
+                head = await self._receive_head(parser, waits.first_byte if lost is None else _AT_ONCE)
             except (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError) as error:
                 at_once = lost is not None or (
                     not isinstance(error, httpx.ReadTimeout) and trio.current_time() - sent < _AT_ONCE
@@ -156,7 +156,7 @@ class Connection:
                 raise
             self._keeps = self._keeps and keeps_open(head)
             self._body = body_of(request.method, head.status_code, head.headers)
-            if surplus := self._h11.trailing_data[0]:
+            if surplus := parser.trailing_data[0]:
                 self._arrived = self._body.feed(surplus)
             return head
         except BaseException:
@@ -164,26 +164,26 @@ class Connection:
             raise
 
     async def _send_request(
-        self, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
+        self, parser: h11.Connection, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
     ) -> httpx.WriteError | None:
         """Send it all. A lost connection is returned: the server may have refused the request, and said why."""
         try:
             if isinstance(body, PieceStream) and (written := written_head(request)) is not None:
                 self._keeps = written.keeps
-                self._h11.send(SOME_REQUEST)
+                parser.send(SOME_REQUEST)
                 await self._send(b"%bContent-Length: %d\r\n\r\n%b" % (written.data, len(body), body.whole()), seconds)
                 return None
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
             self._keeps = keeps_open(head)
-            start = self._h11.send(head)
+            start = parser.send(head)
             if isinstance(body, PieceStream):
-                rest = [self._h11.send(h11.Data(data=body.whole()))] if len(body) else []
-                await self._send(b"".join((start, *rest, self._h11.send(h11.EndOfMessage()))), seconds)
+                rest = [parser.send(h11.Data(data=body.whole()))] if len(body) else []
+                await self._send(b"".join((start, *rest, parser.send(h11.EndOfMessage()))), seconds)
             else:
                 await self._send(start, seconds)
                 async for piece in body:
-                    await self._send(self._h11.send(h11.Data(data=piece)), seconds)
-                await self._send(self._h11.send(h11.EndOfMessage()), seconds)
+                    await self._send(parser.send(h11.Data(data=piece)), seconds)
+                await self._send(parser.send(h11.EndOfMessage()), seconds)
         except h11.LocalProtocolError as error:
             raise httpx.LocalProtocolError(str(error)) from error
         except httpx.WriteError as error:
@@ -205,13 +205,13 @@ class Connection:
             raise httpx.WriteError(f"the connection was lost: {error}") from error
         raise httpx.WriteTimeout(f"the server took no more of the request for {seconds:g} s")
 
-    async def _receive_head(self, seconds: float | None) -> h11.Response:
+    async def _receive_head(self, parser: h11.Connection, seconds: float | None) -> h11.Response:
         """Wait for the final response's head, passing over interim ones. The time is for all of it."""
         interim = received = 0
         with trio.CancelScope(deadline=deadline_in(seconds)):
             while True:
                 try:
-                    event = self._h11.next_event()
+                    event = parser.next_event()
                 except h11.RemoteProtocolError as error:
                     raise httpx.RemoteProtocolError(str(error)) from error
                 if isinstance(event, h11.Response):
@@ -225,7 +225,7 @@ class Connection:
                         raise httpx.RemoteProtocolError("the server hung up without a response")
                     self._heard = True
                     received += len(data)
-                    self._h11.receive_data(data)
+                    parser.receive_data(data)
                 elif isinstance(event, h11.InformationalResponse) and interim < _MAX_INTERIM_RESPONSES:
                     interim += 1
                 else:
