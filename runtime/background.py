@@ -237,6 +237,23 @@ def start_tool(parent: Agent, child: Definition) -> Tool:
     )
 
 
+async def _nobody(ctx: ToolContext, name: str) -> Output:
+    raise ToolError("this tool belongs to no agent")
+
+
+_NAME_TOOL = Tool(
+    name=AWAIT,
+    description="An agent's report.",
+    parameters={
+        "type": "object",
+        "properties": {"name": {"type": "string", "description": "As start_… named it, such as researcher-1."}},
+        "required": ["name"],
+        "additionalProperties": False,
+    },
+    run=_nobody,
+)
+
+
 def await_tool(parent: Agent) -> Tool:
     """The tool `await_agent`: wait for a background child's report."""
 
@@ -246,12 +263,8 @@ def await_tool(parent: Agent) -> Tool:
     return Tool(
         name=AWAIT,
         description="Wait for an agent that was started in the background; gives back its report, once.",
-        parameters={
-            "type": "object",
-            "properties": {"name": {"type": "string", "description": "As start_… named it, such as researcher-1."}},
-            "required": ["name"],
-            "additionalProperties": False,
-        },
+        parameters=_NAME_TOOL.parameters,
+        like=_NAME_TOOL,
         run=run,
         effects="idempotent",
         poll=True,

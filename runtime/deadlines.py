@@ -45,16 +45,13 @@ class Deadlines:
     def __init__(self) -> None:
         self.clocks = Clocks()
         self._watched: set[_Watched] = set()
-        self._wakes_at = math.inf
-        self._wake = trio.Event()
+        self._until = trio.CancelScope()
 
     async def watch(self) -> None:
         """Cancel what is due, for ever; cancelled, it leaves all scopes as they are."""
         while True:
-            self._wakes_at = self._sweep()
-            with trio.move_on_at(self._wakes_at):
-                await self._wake.wait()
-            self._wake = trio.Event()
+            with trio.CancelScope(deadline=self._sweep()) as self._until:
+                await trio.sleep_forever()
 
     def start(self, path: str, parent: str | None, timeout: float | None, elapsed: float = 0.0) -> None:
         """Start an actor's clock; `elapsed` is what it showed before the process was restarted."""
@@ -72,11 +69,11 @@ class Deadlines:
         stood = not self.clocks.runs(path)
         self.clocks.resume(path, trio.current_time(), strands)
         if stood:
-            self._wake.set()
+            self._look_again()
 
     def change(self, path: str, timeout: float | None) -> None:
         self.clocks.change(path, timeout)
-        self._wake.set()
+        self._look_again()
 
     def elapsed(self, path: str) -> float:
         """Seconds on the actor's clock."""
@@ -109,11 +106,14 @@ class Deadlines:
 
     def add(self, watched: _Watched) -> None:
         self._watched.add(watched)
-        if self._due(watched) < self._wakes_at:
-            self._wake.set()
+        if (due := self._due(watched)) < self._until.deadline:
+            self._until.deadline = due
 
     def discard(self, watched: _Watched) -> None:
         self._watched.discard(watched)
+
+    def _look_again(self) -> None:
+        self._until.deadline = -math.inf
 
     def _due(self, watched: _Watched) -> float:
         deadline = self.clocks.deadline(watched.path, trio.current_time())

@@ -125,7 +125,7 @@ class Family:
             child = run.recovered.child_of(self._parent.path, call.id)
             if call.name != tool or call.arguments is None or child is None:
                 continue
-            if _key(key[0], str(call.arguments.get("task")), call.arguments.get("attach") or ()) == key:
+            if key_of(key[0], call.arguments) == key:
                 return call.id
         return call_id
 
@@ -145,8 +145,12 @@ class Family:
         return lambda _: subject
 
 
-def _key(agent: str, task: str, attach: Sequence[str]) -> tuple[str, ...]:
+def key_of(agent: str, arguments: JsonObject) -> tuple[str, ...]:
     """What makes two asks the same."""
+    return _key(agent, str(arguments.get("task")), arguments.get("attach") or ())
+
+
+def _key(agent: str, task: str, attach: Sequence[str]) -> tuple[str, ...]:
     return (agent, " ".join(task.split()), *attach)
 
 

@@ -22,6 +22,7 @@ from .events import (
     ToolStarted,
     Warned,
 )
+from .family import key_of
 from .hooks.actor import recall, with_context
 from .hooks.answers import ruled
 from .limits.estimate import byte_length
@@ -47,6 +48,10 @@ UNCLEAR = (
 )
 NOTE_BYTES = 1200
 """Kept for what the guard and the wrap-up may have to say after a round."""
+FEW = 4
+"""Children of a reply that begin one after the other: the first asks its model while the next is hired."""
+TURNS = 4
+"""Of Trio's loop, in which a child that is called gets as far as its first request."""
 
 
 @attrs.define(eq=False)
@@ -124,16 +129,21 @@ async def run_round(me: Agent, work: Round) -> None:
 async def _together(me: Agent, work: Round, batch: list[Ready]) -> None:
     with me.activity.forked(len(batch)) as done:
 
-        async def one(entry: Ready) -> None:
+        async def one(entry: Ready, ahead: int) -> None:
             try:
+                for _ in range(TURNS * min(ahead, FEW)):
+                    await trio.lowlevel.checkpoint()
                 await _perform(me, work, entry)
             finally:
                 done()
 
         try:
             async with trio.open_nursery() as nursery:
+                children: dict[tuple[str, ...], int] = {}
                 for entry in batch:
-                    nursery.start_soon(one, entry)
+                    delegates = entry.tool.delegates
+                    ask = key_of(entry.tool.name, entry.arguments) if delegates else ()
+                    nursery.start_soon(one, entry, children.setdefault(ask, len(children)) if delegates else 0)
         except BaseExceptionGroup as group:
             # A journal that cannot be written is all a call may raise; it goes up as it is.
             if (fault := first_of(group, JournalError)) is not None:

@@ -85,6 +85,7 @@ class HttpProvider:
         self._encoders: dict[str, RequestEncoder] = {}
         self._since: dict[str, float] = {}
         self._targets: dict[str, tuple[httpx.URL, httpx.Headers]] = {}
+        self._parts: dict[tuple[str, tuple[tuple[bytes, bytes], ...]], tuple[httpx.URL, httpx.Headers]] = {}
         self._target("any")
 
     @property
@@ -191,11 +192,18 @@ class HttpProvider:
             server = self.server
             url, headers = endpoint(server.wire, server.dialect, server.base_url, model, server.key)
             pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+            found = self._targets[model] = self._parsed(url, (*pairs, (b"accept-encoding", b"identity")))
+        return found
+
+    def _parsed(self, url: str, headers: tuple[tuple[bytes, bytes], ...]) -> tuple[httpx.URL, httpx.Headers]:
+        """The same ones for every model that is asked at the same address: reading it takes a third of a millisecond."""
+        found = self._parts.get((url, headers))
+        if found is None:
             try:
                 parsed = httpx.URL(url)
             except httpx.InvalidURL as error:
                 raise ValueError(f"no usable base URL: {url!r}: {error}") from None
-            found = self._targets[model] = (parsed, with_host(parsed, [*pairs, (b"accept-encoding", b"identity")]))
+            found = self._parts[url, headers] = (parsed, with_host(parsed, headers))
         return found
 
     def _unreachable(self, error: Exception, request: ModelRequest) -> ProviderError:

@@ -45,7 +45,7 @@ from .joining import Piece, Turn, joined
 
 PAGE = 500
 BREATH = 0.01
-"""Seconds between two batches of a reader that is in no hurry: text for a terminal, spans for a collector."""
+"""Seconds that a reader in no hurry lets come together: text for a terminal, spans for a collector."""
 PLENTY = 40
 """Records for which no reader waits on: they would only take memory."""
 OUTPUT_KEPT = 4000
@@ -145,8 +145,8 @@ class LogStream:
         """A reader of the kept events from `from_seq` on, then of everything live; None begins with a snapshot of now.
 
         A turn that is running comes whole, as a `model.delta` with `reset`, after the journal's part. `breath` is how
-        many seconds apart its batches are at least, such as BREATH, unless PLENTY is there or somebody is asked: each
-        costs the run a wake-up between a reply and the next request.
+        many seconds it lets come together in a batch, such as BREATH, unless PLENTY is there or somebody is asked: who
+        reads at once does so between a reply and the next request, when the run has other things to do.
         """
         reader = Reader(self, from_seq, breath)
         self._readers.add(reader)
@@ -357,9 +357,10 @@ class Reader:
                 return found
             if found is not None:
                 await stream.wait()
+                self._rested = trio.current_time() + self._breath
 
     async def _breathe(self) -> None:
-        """Let some more come in since the last batch."""
+        """Let some more come in, since the last batch or the first that is new."""
         stream = self._stream
         if trio.current_time() >= self._rested or self._backlog is not None or stream.closed:
             return

@@ -177,6 +177,17 @@ async def test_a_second_call_starts_empty_and_the_first_memory_is_freed(stage: S
     assert [] == children
 
 
+async def test_a_child_asks_its_model_before_the_next_is_hired(stage: Stage) -> None:
+    """Children of one reply begin in the order of the calls, and none waits for the hiring of all."""
+    stage.agent("lead", subagents=["aide"])
+    stage.agent("aide")
+    calls = ", ".join(f"{{name: delegate_to_aide, arguments: {{task: part {number}}}}}" for number in range(3))
+    stage.script(f"lead: [{{calls: [{calls}]}}, done]\naide: [found]")
+    await stage.run()
+    begun = [(type(event), event.actor) for event in stage.of(ActorStarted, ModelRequested) if event.actor != "lead"]
+    assert begun == [(kind, f"lead/aide-{number}") for number in (1, 2, 3) for kind in (ActorStarted, ModelRequested)]
+
+
 async def test_a_child_that_hangs_hangs_nobody(stage: Stage, autojump_clock: MockClock) -> None:
     """A child that never comes back ends at its own deadline; the results of its siblings are there all the same."""
     stage.agent("lead", subagents=["aide", "mate"])
