@@ -196,7 +196,7 @@ class HttpProvider:
         return found
 
     def _parsed(self, url: str, headers: tuple[tuple[bytes, bytes], ...]) -> tuple[httpx.URL, httpx.Headers]:
-        """The same ones for every model that is asked at the same address: reading it takes a third of a millisecond."""
+        """The same ones for every model asked at the same address: reading it takes a third of a millisecond."""
         found = self._parts.get((url, headers))
         if found is None:
             try:
