@@ -1,12 +1,12 @@
 """Where a response body ends: by its length, by chunks, or with the connection. Pure bytes in, bytes out.
 
-h11 reads heads for us. Its body events cost 7 µs a chunk, which for a model's answer, one delta a chunk, is most of
+h11's body events cost 7 µs a chunk, which for a model's answer, one delta a chunk, is most of
 the work; these readers take all the chunks of a piece at once.
 """
 
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Protocol
 
 _MAX_LINE_BYTES = 16384
@@ -32,17 +32,16 @@ class Body(Protocol):
         ...
 
 
-def body_of(method: str, status: int, headers: Iterable[tuple[bytes, bytes]]) -> Body:
+def body_of(method: str, status: int, fields: Mapping[bytes, bytes]) -> Body:
     """How the body of this response is framed (RFC 9112, section 6.3).
 
-    `headers` have lower-case names and are already checked: one length at most, and no transfer coding but `chunked`.
+    `fields` are by lower-case name and already checked: one length at most, and no transfer coding but `chunked`.
     """
     if method == "HEAD" or status in (204, 304):
         return SizedBody(0)
-    named = dict(headers)
-    if b"transfer-encoding" in named:
+    if b"transfer-encoding" in fields:
         return ChunkedBody()
-    if (length := named.get(b"content-length")) is not None:
+    if (length := fields.get(b"content-length")) is not None:
         return SizedBody(int(length))
     return BodyUntilClosed()
 

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection to one origin: h11 over a network stream, with a time-out for each kind of wait."""
+"""One HTTP/1.1 connection to one origin over a network stream, with a time-out for each kind of wait."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,13 +9,13 @@ import httpx
 import trio
 
 from .transport_body import Body, SizedBody, body_of
+from .transport_head import Head, HeadReader
 from .transport_network import NetworkStream
-from .transport_request import SOME_REQUEST, PieceStream, keeps_open, written_head
+from .transport_request import PieceStream, fields_of, keeps_open, written_head
 
 Origin = tuple[str, str, int]  # scheme, host, port
 
 MAX_HEADER_BYTES = 65536
-_MAX_INTERIM_RESPONSES = 100
 
 # A server that hangs up on a reused connection within this many seconds has not looked at the request.
 _AT_ONCE = 1.0
@@ -129,7 +129,7 @@ class Connection:
             self._stream.close()
             self._on_close(self)
 
-    async def exchange(self, request: httpx.Request, body: httpx.AsyncByteStream, waits: Timeouts) -> h11.Response:
+    async def exchange(self, request: httpx.Request, body: httpx.AsyncByteStream, waits: Timeouts) -> Head:
         """Send the request and wait for the head of the response.
 
         Raises `HungUpOnReuse` where the request may be sent again elsewhere, else `httpx.TransportError`.
@@ -137,14 +137,14 @@ class Connection:
         reused, self._used = self._used, True
         if reused:
             self._begin()
-        # Only until the head is there: a connection that reads a body or lies idle needs no parser, nor what it holds.
-        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=self._max_header_bytes)
+        # Only until the head is there: a connection that reads a body or lies idle needs no reader, nor what it holds.
+        reader = HeadReader(self._max_header_bytes)
         try:
-            lost = await self._send_request(parser, request, body, waits.write)
+            lost = await self._send_request(reader, request, body, waits.write)
             self._is_sound = lost is None
             sent = trio.current_time()
             try:
-                head = await self._receive_head(parser, waits.first_byte if lost is None else _AT_ONCE)
+                head = await self._receive_head(reader, waits.first_byte if lost is None else _AT_ONCE)
             except (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError) as error:
                 at_once = lost is not None or (
                     not isinstance(error, httpx.ReadTimeout) and trio.current_time() - sent < _AT_ONCE
@@ -154,27 +154,27 @@ class Connection:
                 if lost is not None:
                     raise lost from error
                 raise
-            self._keeps = self._keeps and keeps_open(head)
-            self._body = body_of(request.method, head.status_code, head.headers)
-            if surplus := parser.trailing_data[0]:
-                self._arrived = self._body.feed(surplus)
+            self._keeps = self._keeps and keeps_open(head.version, head.fields)
+            self._body = body_of(request.method, head.status, head.fields)
+            if reader.surplus:
+                self._arrived = self._body.feed(reader.surplus)
             return head
         except BaseException:
             self.close()
             raise
 
     async def _send_request(
-        self, parser: h11.Connection, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
+        self, reader: HeadReader, request: httpx.Request, body: httpx.AsyncByteStream, seconds: float | None
     ) -> httpx.WriteError | None:
         """Send it all. A lost connection is returned: the server may have refused the request, and said why."""
         try:
             if isinstance(body, PieceStream) and (written := written_head(request)) is not None:
                 self._keeps = written.keeps
-                parser.send(SOME_REQUEST)
                 await self._send(b"%bContent-Length: %d\r\n\r\n%b" % (written.data, len(body), body.whole()), seconds)
                 return None
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
-            self._keeps = keeps_open(head)
+            self._keeps = keeps_open(head.http_version, fields_of(head.headers))
+            parser = reader.writer()
             start = parser.send(head)
             if isinstance(body, PieceStream):
                 rest = [parser.send(h11.Data(data=body.whole()))] if len(body) else []
@@ -205,31 +205,16 @@ class Connection:
             raise httpx.WriteError(f"the connection was lost: {error}") from error
         raise httpx.WriteTimeout(f"the server took no more of the request for {seconds:g} s")
 
-    async def _receive_head(self, parser: h11.Connection, seconds: float | None) -> h11.Response:
+    async def _receive_head(self, reader: HeadReader, seconds: float | None) -> Head:
         """Wait for the final response's head, passing over interim ones. The time is for all of it."""
-        interim = received = 0
         with trio.CancelScope(deadline=deadline_in(seconds)):
             while True:
-                try:
-                    event = parser.next_event()
-                except h11.RemoteProtocolError as error:
-                    raise httpx.RemoteProtocolError(str(error)) from error
-                if isinstance(event, h11.Response):
-                    # h11 has measured only heads that came in more than one piece.
-                    if received > self._max_header_bytes and _size(event) > self._max_header_bytes:
-                        raise httpx.RemoteProtocolError(f"response headers over {self._max_header_bytes} bytes")
-                    return event
-                if event is h11.NEED_DATA:
-                    data = await self._receive()
-                    if not data and not self._heard:
-                        raise httpx.RemoteProtocolError("the server hung up without a response")
-                    self._heard = True
-                    received += len(data)
-                    parser.receive_data(data)
-                elif isinstance(event, h11.InformationalResponse) and interim < _MAX_INTERIM_RESPONSES:
-                    interim += 1
-                else:
-                    raise httpx.RemoteProtocolError(f"expected a response, got {event!r}")
+                data = await self._receive()
+                if not data and not self._heard:
+                    raise httpx.RemoteProtocolError("the server hung up without a response")
+                self._heard = True
+                if (head := reader.feed(data)) is not None:
+                    return head
         raise httpx.ReadTimeout(f"no response for {seconds:g} s")
 
     def take_body(self) -> tuple[bytes, bool]:
@@ -266,10 +251,6 @@ class Connection:
             return True
         self.close()
         return False
-
-
-def _size(head: h11.Response) -> int:
-    return sum(len(name) + len(value) for name, value in head.headers)
 
 
 def deadline_in(seconds: float | None) -> float:

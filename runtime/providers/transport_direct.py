@@ -4,11 +4,11 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 
 import attrs
-import h11
 import httpx
 import trio
 
 from .transport_connection import MAX_HEADER_BYTES, Connection, HungUpOnReuse, Origin, Timeouts, deadline_in
+from .transport_head import Head
 from .transport_idle import IdleConnections
 from .transport_network import Connect, NetworkStream, connect_tcp, start_tls
 from .transport_request import PieceStream
@@ -93,7 +93,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
             origin = _origin(request.url)
             await self._take_place(waits.pool)
             try:
-                connection, response = await self._exchange(origin, request, waits)
+                connection, head = await self._exchange(origin, request, waits)
             except BaseException:
                 self._places.release()
                 raise
@@ -102,13 +102,13 @@ class DirectTransport(httpx.AsyncBaseTransport):
             raise
         body = ResponseBody(connection, request, waits, self._release)
         return httpx.Response(
-            response.status_code,
-            headers=response.headers.raw_items(),
+            head.status,
+            headers=head.headers,
             stream=body,
             request=request,
             extensions={
-                "http_version": b"HTTP/" + response.http_version,
-                "reason_phrase": response.reason,
+                "http_version": b"HTTP/" + head.version,
+                "reason_phrase": head.reason,
             },
         )
 
@@ -128,9 +128,7 @@ class DirectTransport(httpx.AsyncBaseTransport):
                 return
             raise httpx.PoolTimeout(f"all {self._max_connections} connections busy for {seconds} s") from None
 
-    async def _exchange(
-        self, origin: Origin, request: httpx.Request, waits: Timeouts
-    ) -> tuple[Connection, h11.Response]:
+    async def _exchange(self, origin: Origin, request: httpx.Request, waits: Timeouts) -> tuple[Connection, Head]:
         body = _body(request)
         if (idle := self._take_idle(origin)) is not None:
             self.stats.reused += 1

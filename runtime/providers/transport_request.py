@@ -1,6 +1,6 @@
 """A request as bytes: its head, written by h11 once for all that differ in length alone, and its body in pieces."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 import h11
@@ -57,12 +57,21 @@ def _written(method: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...
     if any(name in (b"content-length", b"transfer-encoding") for name, _ in head.headers):
         return None
     data = h11.Connection(h11.CLIENT).send(head)
-    return WrittenHead(data[:-2], keeps_open(head))
+    return WrittenHead(data[:-2], keeps_open(head.http_version, fields_of(head.headers)))
 
 
-def keeps_open(head: h11.Request | h11.Response) -> bool:
+def fields_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Header fields by their name in lower case, those of one name joined."""
+    fields: dict[bytes, bytes] = {}
+    for name, value in headers:
+        key = name.lower()
+        fields[key] = value if key not in fields else fields[key] + b", " + value
+    return fields
+
+
+def keeps_open(version: bytes, fields: Mapping[bytes, bytes]) -> bool:
     """Whether this side leaves the connection open after the exchange (RFC 9112, section 9.3)."""
-    if head.http_version < b"1.1":
+    if version < b"1.1":
         return False
-    options = (value for name, value in head.headers if name == b"connection")
-    return not any(option.strip().lower() == b"close" for value in options for option in value.split(b","))
+    options = fields.get(b"connection", b"")
+    return not any(option.strip().lower() == b"close" for option in options.split(b","))

@@ -172,6 +172,6 @@ def test_framing_follows_rfc_9112(
     method: str, status: int, headers: list[tuple[bytes, bytes]], kind: type[Body], is_empty: bool
 ) -> None:
     """The framing of a body is what RFC 9112, section 6.3, says."""
-    body = body_of(method, status, headers)
+    body = body_of(method, status, dict(headers))
     assert kind is type(body)
     assert is_empty == body.is_complete
