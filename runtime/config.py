@@ -163,7 +163,8 @@ def _http_url(value: Value) -> str:
 
     url = text(value).strip()
     if why := unusable(url):
-        fault = value.fault(f"must be a URL that begins with http:// or https://: {why}")
+        more = "" if why.startswith("it must begin") else f": {why}"
+        fault = value.fault(f"must be a URL that begins with http:// or https://{more}")
         raise Wrong("", faults=[attrs.evolve(fault, source="") if "@" in url else fault])  # a password is not shown
     return url.rstrip("/")
 

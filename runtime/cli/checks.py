@@ -34,12 +34,17 @@ class Result:
 def check_all(
     flags: ModelFlags, providers: Mapping[str, ProviderConfig], own: Mapping[str, ModelInfo], chosen: str
 ) -> int:
-    """Ask, and say what came of it; 1 if one did not answer or none could be asked."""
+    """Ask, and say what came of it; 1 if one did not answer or none could be asked.
+
+    Raises UsageError for a model that was named and cannot be asked: no such provider, no key.
+    """
     named = [flags.model] if flags.model else _askable(providers, own, chosen)
     if not named:
         print("no provider has a key, so none was asked (elenco doctor tells how to connect one)", file=sys.stderr)
         return 1
     models = Models(flags, providers, own)
+    if flags.model:
+        models.resolve(flags.model)
     for told in filter(None, map(models.doubt, named)):
         print(f"! {told}", file=sys.stderr)
     results = trio.run(_ask_all, models, [Result(name) for name in named])

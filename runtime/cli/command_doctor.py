@@ -20,6 +20,7 @@ from runtime.mcps.entry import Unset
 from runtime.mcps.settings import servers_of
 from runtime.outline import settings_of
 from runtime.plugins import plugins
+from runtime.workplace import check_workspace
 
 from .screen import can_redraw
 from .version import VERSION
@@ -36,6 +37,7 @@ LOCAL = "ollama, vllm, llamacpp and lmstudio need no key: --model ollama/NAME"
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 if something would keep a run from working. Nothing is asked over the network."""
+    check_workspace(Path(arguments.workspace or "."))
     groups = (
         ("Python", list(_python())),
         ("State", list(_state(arguments.state))),

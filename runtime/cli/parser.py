@@ -253,6 +253,10 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
             return (lambda _: added.run(words[1:]) or 0), argparse.Namespace()
         if " " in name:
             raise UsageError(f'a task needs its command: elenco run "{one_line(name, 60)}"')
+        if what == "flag" and (command := next((word for word in words if word in COMMANDS), None)) is not None:
+            raise UsageError(
+                f"'{one_line(name, 60)}' stands before its command: elenco {command} {one_line(name, 60)} …"
+            )
         raise UsageError(f"unknown {what} '{one_line(name, 60)}'{did_you_mean(name, COMMANDS)}  (elenco --help)")
     fill, summary, examples = spec
     parser = Words(

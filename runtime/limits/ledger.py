@@ -224,14 +224,14 @@ class Ledger:
         Raises UsageError for what is no change, and for lowering a limit under what is spent or promised already.
         """
         scope = self._scopes[path]
-        new = changed(scope.limits, changes, source)
-        for name in changes:
-            if (account := self.account(path, name)) is None or (value := new.get(account.name)) is None:
-                continue
-            taken = account.of - account.free
-            if value < min(account.of, taken):
-                raise UsageError(f"{name} of {path} cannot go below {taken:,}: so much is spent or promised")
+        old, new = scope.limits, changed(scope.limits, changes, source)
         scope.limit_to(new)
+        for account in self.accounts(path):
+            was = old.get(account.name)
+            if account.name in changes and account.free < 0 and (was is None or account.of < was):
+                scope.limit_to(old)
+                taken = account.of - account.free
+                raise UsageError(f"{account.name} of {path} cannot go below {taken:,}: so much is spent or promised")
         return new
 
     def limits(self, path: str) -> Limits:

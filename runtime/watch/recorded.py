@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -21,8 +21,9 @@ from runtime.events import (
     QuestionAnswered,
     SteerReceived,
 )
+from runtime.journal.budgets import used_beyond
 from runtime.journal.state import ActorState, RunState
-from runtime.limits.limits import Limits, changed
+from runtime.limits.limits import LIMIT_NAMES, Limits, amount_text, changed
 
 from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, SwitchServer
 
@@ -59,6 +60,7 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
             now = Limits.from_json(actor.limits)
             check_expected(now, command.expect, actor.path)
             limits = changed(now, command.limits, command.by or "you")
+            _check_used(state, actor, now, limits, command.limits)
             return [LimitsChanged(actor=actor.path, limits=limits.as_json(), by=command.by)]
         case Hold():
             one = None if command.actor is None else _running(state, command.actor, run)
@@ -87,6 +89,15 @@ def check_expected(now: Limits, expected: Mapping[str, Any] | None, path: str) -
     for name, value in (expected or {}).items():
         if values.get(name) != value:
             raise UsageError(f"{name} of {path} is {values.get(name, 'not set')} by now, not {value}")
+
+
+def _check_used(state: RunState, actor: ActorState, now: Limits, new: Limits, changes: Iterable[str]) -> None:
+    """Raises UsageError for a limit under what is used of it already, unless it was lower still."""
+    named = {name: of for name in LIMIT_NAMES if name in changes and (of := new.get(name)) is not None}
+    for name, used in used_beyond(state, actor, named):
+        if (old := now.get(name)) is None or named[name] < old:
+            spent = amount_text(name, used)
+            raise UsageError(f"{name} of {actor.path} cannot go below {spent}: so much is used already")
 
 
 def _decision(state: RunState, command: Approve | Deny) -> ApprovalDecided:

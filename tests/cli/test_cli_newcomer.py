@@ -72,7 +72,7 @@ def test_follow_up_without_a_task_says_how(elenco: Run, ended: str) -> None:
         ("README.md/x", "the workspace README.md/x cannot be used: Not a directory"),
     ],
 )
-@pytest.mark.parametrize("words", [("run", "x"), ("check",), ("tools",), ("models",), ("agents",)])
+@pytest.mark.parametrize("words", [("run", "x"), ("check",), ("tools",), ("models",), ("agents",), ("doctor",)])
 def test_workspace_that_is_none_is_told_in_its_own_words(
     elenco: Run, words: tuple[str, ...], folder: str, told: str
 ) -> None:
@@ -134,6 +134,25 @@ def test_base_url_that_is_none_is_told_once(elenco: Run) -> None:
     assert "secret" not in refused(elenco("run", "x", "--model", "lab/x", "--base-url", "http://me:secret@host/"))
 
 
+def test_address_in_the_settings_that_is_none_is_told_once(elenco: Run, place: Path) -> None:
+    """The same reason is not given twice, and the place is."""
+    (place / "ws" / "elenco.yaml").write_text("providers: {lab: {wire: openai-chat, base_url: nonsense}}")
+    said = refused(elenco("run", "x"))
+    assert said.startswith("elenco.yaml:1:47: must be a URL that begins with http:// or https://\n"), said
+
+
+def test_flag_before_its_command_is_told_where_it_belongs(elenco: Run) -> None:
+    """A flag of a command, typed before it, is not called unknown."""
+    said = refused(elenco("--workspace", "docs", "run", "x", state=False))
+    assert said == "error: '--workspace' stands before its command: elenco run --workspace …\n"
+
+
+@pytest.mark.parametrize(("model", "told"), [("nope/x", "unknown provider 'nope'"), ("openai/x", "no key for openai")])
+def test_model_that_cannot_be_asked_is_a_wrong_input(elenco: Run, model: str, told: str) -> None:
+    """`elenco models --model` answers as `elenco run --model` does; nothing is asked."""
+    assert told in refused(elenco("models", "--model", model))
+
+
 @pytest.mark.parametrize("words", [("runs",), ("show", "abcd"), ("undo", "abcd")])
 def test_state_that_is_a_file_is_a_wrong_input(elenco: Run, words: tuple[str, ...]) -> None:
     """Whatever the command, a --state that is no folder ends it with 2 and the reason."""
@@ -156,6 +175,16 @@ def test_limit_below_what_is_used_is_refused_at_resume(elenco: Run, script: Scri
     assert f"1 step is below the 2 steps that run {run} has used already" in said
     assert f"elenco resume {run} --max-steps +20" in said
     assert 0 == elenco("resume", run, "--max-steps", "+2", "--quiet").returncode
+
+
+def test_limit_below_what_is_used_is_refused_without_a_process(elenco: Run, script: Script) -> None:
+    """`elenco limits` of a run that waits answers as a live one does."""
+    model = script("coordinator: [{calls: [{name: write_file, arguments: {path: notes.md, content: short}}]}, done]")
+    assert 4 == elenco("run", "x", "--quiet", "--no-input", "--model", model).returncode
+    run = newest(elenco)
+    said = refused(elenco("limits", run, "--max-steps", "1", "--token-budget", "1"))
+    assert "token_budget of coordinator cannot go below" in said
+    assert 0 == elenco("limits", run, "--max-steps", "1").returncode
 
 
 def test_quiet_run_that_a_limit_stopped_says_how_it_goes_on(elenco: Run, script: Script) -> None:

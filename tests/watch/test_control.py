@@ -21,6 +21,7 @@ from runtime.events import (
     ActorStarted,
     ApprovalDecided,
     ApprovalRequested,
+    BudgetSettled,
     CancelRequested,
     Event,
     ModelDelta,
@@ -487,6 +488,16 @@ async def test_with_no_owner_limits_are_set(folder: RunFolder) -> None:
         await deliver(folder, ChangeLimits(limits={"max_step": 1}), str)
     with pytest.raises(UsageError, match="no actor 'rot'; did you mean 'root'"):
         await deliver(folder, ChangeLimits(limits={"max_steps": 1}, actor="rot"), str)
+
+
+async def test_with_no_owner_no_limit_goes_below_what_is_used(folder: RunFolder) -> None:
+    """As in a live run: such a limit could only stop it, which is what `cancel` is for."""
+    used = BudgetSettled(actor="root", id=1, usage={"input": 900, "output": 100}, cost_usd=None, replied=True)
+    await left(folder, used)
+    with pytest.raises(UsageError, match="token_budget of root cannot go below 1k tokens: so much is used already"):
+        await deliver(folder, ChangeLimits(limits={"token_budget": 999}), str)
+    await deliver(folder, ChangeLimits(limits={"token_budget": 1000}), str)
+    assert {"token_budget": 1000} == {name: of for name, of in load(folder).limits.items() if name != "sources"}
 
 
 async def test_where_a_run_stands_is_told_without_a_process(folder: RunFolder) -> None:
