@@ -138,7 +138,7 @@ def test_address_in_the_settings_that_is_none_is_told_once(elenco: Run, place: P
     """The same reason is not given twice, and the place is."""
     (place / "ws" / "elenco.yaml").write_text("providers: {lab: {wire: openai-chat, base_url: nonsense}}")
     said = refused(elenco("run", "x"))
-    assert said.startswith("elenco.yaml:1:47: must be a URL that begins with http:// or https://\n"), said
+    assert said.startswith("elenco.yaml:1:48: must be a URL that begins with http:// or https://\n"), said
 
 
 def test_flag_before_its_command_is_told_where_it_belongs(elenco: Run) -> None:
