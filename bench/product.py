@@ -27,7 +27,7 @@ from runtime.models import ModelFlags
 from runtime.steering import Steering
 from runtime.tools import tool
 from runtime.watch.control import serve
-from runtime.watch.stream import BREATH
+from runtime.watch.reader import BREATH
 
 from .subject import SYSTEM, TASK, Timer, add, note
 

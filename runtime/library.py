@@ -27,7 +27,7 @@ from .resume import check_resumable, limits_after
 from .steering import Steering
 from .tools import Tool
 from .watch.control import serve
-from .watch.stream import Reader
+from .watch.reader import Reader
 
 
 class WaitingForHuman(ElencoError):

@@ -15,7 +15,7 @@ from runtime.journal.state import RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import amount_text, count_text
 from runtime.watch.lines import line
-from runtime.watch.stream import BREATH
+from runtime.watch.reader import BREATH
 
 from .advice import span
 from .screen import Screen

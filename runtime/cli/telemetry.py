@@ -10,7 +10,7 @@ from runtime.journal.folder import RunFolder
 from runtime.journal.read import follow
 from runtime.telemetry.exporter import EVERY, exporter
 from runtime.telemetry.target import Target
-from runtime.watch.stream import BREATH
+from runtime.watch.reader import BREATH
 
 from .screen import Screen
 

@@ -22,8 +22,8 @@ from .control import Control as Control
 from .control import serve as serve
 from .lines import line as line
 from .lines import record_from as record_from
+from .reader import Reader as Reader
 from .runtime_folder import runtime_folder as runtime_folder
 from .stream import LogStream as LogStream
-from .stream import Reader as Reader
 from .unattended import append_command as append_command
 from .unattended import deliver as deliver

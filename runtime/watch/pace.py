@@ -10,7 +10,8 @@ import trio
 from runtime.events import Record
 
 from .lines import line
-from .stream import LogStream, Reader
+from .reader import Reader
+from .stream import LogStream
 
 BREATH = 0.03
 """Seconds between two batches, unless somebody is asked something: text flows for the eye, and each costs the run."""

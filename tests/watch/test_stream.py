@@ -13,7 +13,7 @@ from runtime.events import Gap, ModelDelta, ModelFinished, QuestionAsked, Record
 from runtime.journal import MemoryJournal
 from runtime.model import Delta
 from runtime.watch import LogStream, Reader
-from runtime.watch.stream import BREATH, PLENTY
+from runtime.watch.reader import BREATH, PLENTY
 
 
 def finished(actor: str, text: str) -> ModelFinished:
