@@ -23,7 +23,7 @@ from runtime.events import (
 )
 from runtime.journal.budgets import used_beyond
 from runtime.journal.state import ActorState, RunState
-from runtime.limits.limits import LIMIT_NAMES, Limits, amount_text, changed
+from runtime.limits.limits import LIMIT_NAMES, LimitName, Limits, amount_text, changed
 
 from .commands import Answer, Approve, Cancel, ChangeLimits, Command, Compact, Continue, Deny, Hold, Say, SwitchServer
 
@@ -93,7 +93,9 @@ def check_expected(now: Limits, expected: Mapping[str, Any] | None, path: str) -
 
 def _check_used(state: RunState, actor: ActorState, now: Limits, new: Limits, changes: Iterable[str]) -> None:
     """Raises UsageError for a limit under what is used of it already, unless it was lower still."""
-    named = {name: of for name in LIMIT_NAMES if name in changes and (of := new.get(name)) is not None}
+    named: dict[LimitName, float] = {
+        name: of for name in LIMIT_NAMES if name in changes and (of := new.get(name)) is not None
+    }
     for name, used in used_beyond(state, actor, named):
         if (old := now.get(name)) is None or named[name] < old:
             spent = amount_text(name, used)

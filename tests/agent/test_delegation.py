@@ -184,8 +184,9 @@ async def test_a_child_asks_its_model_before_the_next_is_hired(stage: Stage) -> 
     calls = ", ".join(f"{{name: delegate_to_aide, arguments: {{task: part {number}}}}}" for number in range(3))
     stage.script(f"lead: [{{calls: [{calls}]}}, done]\naide: [found]")
     await stage.run()
-    begun = [(type(event), event.actor) for event in stage.of(ActorStarted, ModelRequested) if event.actor != "lead"]
-    assert begun == [(kind, f"lead/aide-{number}") for number in (1, 2, 3) for kind in (ActorStarted, ModelRequested)]
+    begun = [(event.type, event.actor) for event in stage.of(ActorStarted, ModelRequested) if event.actor != "lead"]
+    kinds = (ActorStarted.type, ModelRequested.type)
+    assert begun == [(kind, f"lead/aide-{number}") for number in (1, 2, 3) for kind in kinds]
 
 
 async def test_a_child_that_hangs_hangs_nobody(stage: Stage, autojump_clock: MockClock) -> None:

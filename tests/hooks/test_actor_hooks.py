@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import trio
 
-from runtime.events import ActorStarted, Event, HookFinished, HookStarted, ToolFinished, ToolStarted, Warned
+from runtime.events import HookFinished, HookStarted, ToolFinished, Warned
 from runtime.hooks.actor import INTERRUPTED, MOST_SENT_BACK
 from runtime.hooks.matchers import read_matcher
 from runtime.hooks.moments import MOMENTS
 from runtime.hooks.settings import Function, Hook
-from runtime.journal import MemoryJournal
 from runtime.journal.replay import replay
 from runtime.limits.limits import Limits
 from runtime.messages import JsonObject, UserMessage
+from tests.journal.watched import Watched
 
 if TYPE_CHECKING:
     from .conftest import Stage
@@ -68,17 +68,6 @@ async def test_a_child_has_moments_of_its_own_and_the_run_only_one_start(stage: 
         *(("a", "run_start"), ("a", "actor_start"), ("a/b-1", "actor_start"), ("a/b-1", "actor_finish")),
         *(("a", "actor_finish"), ("a", "run_finish")),
     ] == [(event.actor, event.event) for event in stage.of(HookFinished)]
-
-
-class Watched(MemoryJournal):
-    """Notes whether a child's parent had its call on record when the child was first heard of."""
-
-    recorded = False
-
-    def append(self, event: Event, body: str | None = None) -> int:
-        if isinstance(event, ActorStarted) and event.parent is not None:
-            self.recorded = any(isinstance(record.event, ToolStarted) for record in self.durable)
-        return super().append(event, body)
 
 
 @pytest.mark.parametrize("hooked", [False, True])

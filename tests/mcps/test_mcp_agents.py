@@ -20,9 +20,7 @@ from runtime.app import LiveRun, Resumption, open_run
 from runtime.definitions import Definition, Permissions
 from runtime.errors import UsageError
 from runtime.events import (
-    ActorStarted,
     BudgetSettled,
-    Event,
     McpConnected,
     McpLost,
     McpSwitched,
@@ -43,6 +41,7 @@ from runtime.providers.scripted import ScriptedProvider
 from runtime.simulate.stage import staged
 from runtime.steering import Steering
 from runtime.watch.commands import Continue, Hold, SwitchServer
+from tests.journal.watched import Watched
 
 Way = Callable[..., Entry]
 FULL = bool(os.environ.get("ELENCO_FULL"))
@@ -286,17 +285,6 @@ async def test_a_child_s_server_is_started_when_the_child_is_hired(tmp_path: Pat
     )
     assert ("completed", '{"b": 2}') == (await play.run(), play.results[0])
     assert 1 == len(play.of(McpConnected))
-
-
-class Watched(MemoryJournal):
-    """Notes whether a call was on record when its child's servers were taken up."""
-
-    recorded = False
-
-    def append(self, event: Event, body: str | None = None) -> int:
-        if isinstance(event, ActorStarted) and event.parent is not None:
-            self.recorded = any(isinstance(record.event, ToolStarted) for record in self.durable)
-        return super().append(event, body)
 
 
 async def test_a_childs_servers_start_after_its_call_is_on_record(tmp_path: Path, wayward: Way) -> None:
