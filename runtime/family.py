@@ -10,7 +10,8 @@ import trio
 
 from .errors import NotHired
 from .handover.attachment import Attachment
-from .messages import JsonObject
+from .hooks.actor import recall
+from .messages import JsonObject, ToolCall
 from .policy.subjects import AgentSubject, Subject
 from .record import report_from_json
 from .report import Assignment
@@ -20,6 +21,7 @@ from .tools.delegate import PREFIX, delegate, output, tool_name
 if TYPE_CHECKING:
     from .agent import Agent
     from .journal.state import ActorState
+    from .round import Round
 
 Hire: TypeAlias = Callable[[str, "Agent", str], "Agent"]
 
@@ -87,7 +89,8 @@ class Family:
         await self.prepare(agent)
         attached = await self.attached(agent, attach, owner)
         while (asked := self._asks.get(key)) is not None:
-            asked.ended = asked.ended or trio.Event()
+            if asked.ended is None:
+                asked.ended = trio.Event()
             with self._parent.activity.awaiting(asked.path):
                 await asked.ended.wait()
             if asked.result is not None:
@@ -123,9 +126,11 @@ class Family:
         tool = tool_name(PREFIX, key[0])
         for call in work.calls if call_id in work.started else work.open:
             child = run.recovered.child_of(self._parent.path, call.id)
-            if call.name != tool or call.arguments is None or child is None:
+            if call.name != tool or child is None:
                 continue
-            if key_of(key[0], call.arguments) == key:
+            changed = changed_before(self._parent, work, call)
+            arguments = call.arguments if changed is None else changed
+            if arguments is not None and key_of(key[0], arguments) == key:
                 return call.id
         return call_id
 
@@ -143,6 +148,13 @@ class Family:
         """What a call of a delegating tool is about, for the permission rules."""
         subject = AgentSubject(tool, agent)
         return lambda _: subject
+
+
+def changed_before(me: Agent, work: Round, call: ToolCall) -> JsonObject | None:
+    """What hooks or a human put in place of a call's arguments when an earlier process began it; None: nothing."""
+    if (edited := me.run.approvals.edited(me.path, call.id)) is not None:
+        return edited
+    return recall(work.hooked.get(call.id, ()), "before_tool").arguments
 
 
 def key_of(agent: str, arguments: JsonObject) -> tuple[str, ...]:

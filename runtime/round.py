@@ -22,7 +22,7 @@ from .events import (
     ToolStarted,
     Warned,
 )
-from .family import key_of
+from .family import changed_before, key_of
 from .hooks.actor import recall, with_context
 from .hooks.answers import ruled
 from .limits.estimate import byte_length
@@ -371,8 +371,7 @@ async def _grant(me: Agent, scope: str, grants: tuple[str, ...]) -> None:
 def _as_begun(me: Agent, work: Round, entry: Ready) -> Ready:
     """A call as it was begun before the process died: hooks or a human may have changed it."""
     outcome = recall(work.hooked.get(entry.call.id, ()), "before_tool")
-    edited = me.run.approvals.edited(me.path, entry.call.id)
-    changed = outcome.arguments if edited is None else edited
+    changed = changed_before(me, work, entry.call)
     return attrs.evolve(entry, arguments=entry.arguments if changed is None else changed, context=outcome.contexts)
 
 

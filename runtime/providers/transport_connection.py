@@ -8,7 +8,7 @@ import h11
 import httpx
 import trio
 
-from .transport_body import Body, SizedBody, body_of
+from .transport_body import Body, BodyUntilClosed, SizedBody, body_of
 from .transport_head import Head, HeadReader
 from .transport_network import NetworkStream
 from .transport_request import PieceStream, fields_of, keeps_open, written_head
@@ -154,8 +154,9 @@ class Connection:
                 if lost is not None:
                     raise lost from error
                 raise
-            self._keeps = self._keeps and keeps_open(head.version, head.fields)
             self._body = body_of(request.method, head.status, head.fields)
+            ends_it = isinstance(self._body, BodyUntilClosed)
+            self._keeps = self._keeps and not ends_it and keeps_open(head.version, head.fields)
             if reader.surplus:
                 self._arrived = self._body.feed(reader.surplus)
             return head

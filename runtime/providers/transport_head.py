@@ -81,7 +81,7 @@ class HeadReader:
             self._parser.receive_data(data)
             return self._next(self._parser)
         except h11.RemoteProtocolError as error:
-            raise httpx.RemoteProtocolError(str(error)) from error
+            raise httpx.RemoteProtocolError(_explained(str(error), data)) from error
 
     def _next(self, parser: h11.Connection) -> Head | None:
         while (event := parser.next_event()) is not h11.NEED_DATA:
@@ -96,6 +96,13 @@ class HeadReader:
                 raise httpx.RemoteProtocolError(f"expected a response, got {event!r}")
             self._interim += 1
         return None
+
+
+def _explained(why: str, data: bytes) -> str:
+    """h11 speaks of its own states, and takes what is no response for a request."""
+    if not data:
+        return "the server hung up before the head of its response was whole"
+    return "what came is no HTTP/1.1 response" if why == "illegal request line" else why
 
 
 def _size(head: h11.Response) -> int:

@@ -10,10 +10,14 @@ import pytest
 import trio
 
 from runtime.agent import Agent
-from runtime.events import ActorFinished, ActorStarted, LoopStopped, ModelRequested
+from runtime.app import LiveRun
+from runtime.definitions import Permissions
+from runtime.events import ActorFinished, ActorStarted, ApprovalRequested, LoopStopped, ModelRequested
 from runtime.journal import MemoryJournal
 from runtime.limits.limits import Limits
 from runtime.messages import UserMessage
+from runtime.steering import Steering
+from runtime.watch.commands import Approve
 
 if TYPE_CHECKING:
     from trio.testing import MockClock
@@ -247,6 +251,47 @@ async def test_the_same_ask_joins_the_one_at_work(stage: Stage) -> None:
     texts = sorted(result.result for result in stage.results("lead"))
     assert "(The same ask was already at work; its report:)\nfound" == texts[0]
     assert "found" == texts[1]
+
+
+async def test_any_number_of_the_same_ask_join(stage: Stage) -> None:
+    """Whoever asks third or later joins like the second."""
+    stage.agent("lead", subagents=["aide"])
+    stage.agent("aide")
+    calls = ", ".join(["{name: delegate_to_aide, arguments: {task: dig}}"] * 5)
+    stage.script(f"lead: [{{calls: [{calls}]}}, done]\naide: [found]")
+    await stage.run()
+    assert 2 == len(stage.of(ActorStarted))
+    assert 5 * ["ok"] == [result.kind for result in stage.results("lead")]
+    assert 4 == sum("already at work" in result.result for result in stage.results("lead"))
+
+
+async def test_an_ask_that_a_human_changed_is_not_the_same_after_a_crash(
+    stage: Stage, autojump_clock: MockClock
+) -> None:
+    """What counts is what a call was allowed to ask: each call gets a child of its own, with its own task."""
+    calls = ", ".join(["{name: delegate_to_aide, arguments: {task: dig}}"] * 2)
+    stage.script(f"lead: [{{calls: [{calls}]}}, done]\naide: [{{text: found, stall: 5}}]")
+    stage.agent("lead", subagents=["aide"], permissions=Permissions(ask=("delegate_to_aide",)))
+    stage.agent("aide")
+    tasks = {"a1": "bury", "a2": "dig"}
+
+    async def decide(live: LiveRun) -> None:
+        await trio.sleep(1)
+        for request in live.approvals.pending:
+            await Steering(live).run(Approve(id=request.id, arguments={"task": tasks[request.id]}, by="ada"))
+        await trio.sleep(1)
+
+    async with trio.open_nursery() as nursery, stage.opened() as live:
+        await decide(live)
+        begun = [each.seq for each in stage.journal.records if isinstance(each.event, ActorStarted)]
+        stage.journal = MemoryJournal(stage.journal.records[: begun[1]])
+        nursery.cancel_scope.cancel()
+    async with stage.opened(stage.left()) as live:
+        await decide(live)
+        await live.report()
+    assert {event.call_id: event.task for event in stage.of(ActorStarted) if event.parent} == {
+        event.call_id: tasks[event.id] for event in stage.of(ApprovalRequested)
+    }
 
 
 @pytest.mark.parametrize("ended", [False, True])
