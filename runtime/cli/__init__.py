@@ -7,7 +7,18 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (0 to 4, 130); never a traceback for a person's mistake."""
+    """Run one command and return its exit code (0 to 4, 130); never a traceback for a person's mistake or Ctrl-C."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        return 130
+    except BaseExceptionGroup as group:
+        if group.split(KeyboardInterrupt)[1] is not None:
+            raise
+        return 130
+
+
+def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     from runtime.errors import ElencoError
 
@@ -33,6 +44,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f": {error.filename}" if error.filename else ""
         print(f"error: {error.strerror or error}{where}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     return code

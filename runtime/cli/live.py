@@ -105,7 +105,7 @@ def begin(
     folder = folder or create_run(state, random.Random())
     with index.beginning(state, folder):
         continues = earlier.continuation(folder) if earlier is not None else None
-    return trio.run(stay, ready, state, folder, shown, None, continues), folder
+        return trio.run(stay, ready, state, folder, shown, None, continues), folder
 
 
 async def stay(
@@ -157,28 +157,28 @@ async def _viewed(
     watcher = outcome.watcher
     async with trio.open_nursery() as nursery:
         async with trio.open_nursery() as viewers:
-            async with (
-                open_run(ready, journal, folder.id, folder, resumption, continues) as live,
-                _announced(ready, folder, journal, shown, screen, resumption),
-                serve(live.stream, Steering(live), folder),
-            ):
+            async with open_run(ready, journal, folder.id, folder, resumption, continues) as live:
                 await nursery.start(_on_signals, live, None if shown.silent or shown.typing is not None else screen)
-                if shown.json:
-                    await viewers.start(json_lines, live)
-                if shown.otel is not None:
-                    first = resumption.state.seq + 1 if resumption is not None else 1
-                    from .telemetry import telemetry
+                async with (
+                    _announced(ready, folder, journal, shown, screen, resumption),
+                    serve(live.stream, Steering(live), folder),
+                ):
+                    if shown.json:
+                        await viewers.start(json_lines, live)
+                    if shown.otel is not None:
+                        first = resumption.state.seq + 1 if resumption is not None else 1
+                        from .telemetry import telemetry
 
-                    await viewers.start(telemetry, live, shown.otel, screen, first)
-                if watcher.detail != "none":
-                    await viewers.start(progress, live, watcher, screen)
-                if shown.typing is not None:
-                    nursery.start_soon(hear, live, watcher, screen, shown.typing)
-                elif watcher.asks:
-                    nursery.start_soon(answer_questions, live, watcher, screen)
-                if shown.began is not None:
-                    shown.began(folder.path)
-                yield live
+                        await viewers.start(telemetry, live, shown.otel, screen, first)
+                    if watcher.detail != "none":
+                        await viewers.start(progress, live, watcher, screen)
+                    if shown.typing is not None:
+                        nursery.start_soon(hear, live, watcher, screen, shown.typing)
+                    elif watcher.asks:
+                        nursery.start_soon(answer_questions, live, watcher, screen)
+                    if shown.began is not None:
+                        shown.began(folder.path)
+                    yield live
             viewers.cancel_scope.deadline = trio.current_time() + LAST_WORDS
         nursery.cancel_scope.cancel()
 

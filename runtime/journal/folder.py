@@ -14,7 +14,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -139,6 +139,10 @@ def create_run(state: State, rng: random.Random) -> RunFolder:
             continue
         except OSError as error:
             raise JournalError(f"cannot make {folder.path}: {error.strerror}") from error
+        except KeyboardInterrupt:
+            with suppress(OSError):
+                folder.path.rmdir()
+            raise
         return folder
 
 

@@ -47,6 +47,20 @@ def test_first_signal_cancels_with_a_report_on_record(
     assert not (place / "state" / "runs" / run / "control.json").exists()
 
 
+@pytest.mark.parametrize("seen", ["state/runs/*/lock", "state/runs/*/journal.db", "state/index.db"])
+def test_ctrl_c_while_a_run_begins_is_no_fault(
+    elenco: Run, start: Start, script: Script, place: Path, seen: str
+) -> None:
+    """However early it comes: 130 without a traceback, and a run that is cancelled or not there at all."""
+    process = start("run", "Wait", "--model", script(SLOW))
+    while not list(place.glob(seen)):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert (130, False) == (process.returncode, "Traceback" in stderr), stderr
+    assert "never began" not in elenco("runs").stdout
+
+
 def test_run_under_nohup_outlives_its_terminal(start: Start, script: Script, record: Record, until: Until) -> None:
     """Where SIGHUP is ignored from the beginning it stays so, and is not counted as the first of two signals."""
     process = start(

@@ -192,9 +192,9 @@ async def test_a_start_cancelled_anywhere_leaves_nothing() -> None:
             async with trio.open_nursery() as nursery:
                 for _ in range(4):
                     nursery.start_soon(one)
-        (warden,) = children()
+        (warden,) = wardens()
         await all_gone(children(warden))
-    assert children() == []
+    assert wardens() == []
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -228,7 +228,7 @@ async def test_a_killed_warden_is_replaced(reaper: Reaper) -> None:
     """When the warden was killed, what runs still ends with its block, and the next start has a new warden."""
     async with reaper.running(program(GET_AWAY)) as process:
         who = await pids(process, 2)
-        (warden,) = children()
+        (warden,) = wardens()
         os.kill(warden, signal.SIGKILL)
         await all_gone([warden])
         async with reaper.running(["echo", "again"]) as other:
@@ -240,7 +240,7 @@ async def test_what_a_killed_keeper_kept_is_killed_too(reaper: Reaper) -> None:
     """When the process above a command was killed, the command and its daemons are gone and the call knows."""
     async with reaper.running(program(GET_AWAY)) as process:
         who = await pids(process, 2)
-        (warden,) = children()
+        (warden,) = wardens()
         (keeper,) = children(warden)
         os.kill(keeper, signal.SIGKILL)
         with trio.fail_after(10):
@@ -264,8 +264,12 @@ async def test_two_may_wait_for_one_process(reaper: Reaper) -> None:
     assert codes == [-signal.SIGTERM, -signal.SIGTERM]
 
 
-def children(pid: int | None = None) -> list[int]:
-    mine = os.getpid() if pid is None else pid
+def wardens() -> list[int]:
+    """This process's; other tests may have left a server of theirs for all that follow."""
+    return [pid for pid in children(os.getpid()) if b"warden.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def children(mine: int) -> list[int]:
     found: list[int] = []
     for name in os.listdir("/proc"):
         if name.isdigit():
