@@ -459,7 +459,8 @@ class Agent(Actor[Assignment, Report]):
             spent = run.gate.ledger.spent(self.path)
             report = attrs.evolve(report, usage=spent.usage, cost_usd=spent.cost_usd, steps=spent.steps)
             report = self.report = self.trail.added_to(report)
-            finished = ActorFinished(actor=self.path, report=report_to_json(report))
+            elapsed = run.deadlines.elapsed(self.path)
+            finished = ActorFinished(actor=self.path, report=report_to_json(report), elapsed=elapsed)
             run.append(finished)
             if self.parent is not None:
                 self.parent.trail.received(finished.report)

@@ -136,8 +136,11 @@ class ActorRestarted(Event):
 
 @attrs.frozen(kw_only=True)
 class ActorFinished(Event):
+    """`elapsed` is what its clock showed, in seconds; 0 in records that do not tell."""
+
     type: ClassVar[str] = "actor.finished"
     report: JsonObject
+    elapsed: float = 0.0
 
 
 @attrs.frozen(kw_only=True)

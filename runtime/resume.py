@@ -154,4 +154,4 @@ def abandon(run: Run, parent: str) -> None:
                         kind="unknown" if call.started else "interrupted",
                     )
                 )
-            run.append(ActorFinished(actor=actor.path, report=report_to_json(report)))
+            run.append(ActorFinished(actor=actor.path, report=report_to_json(report), elapsed=actor.elapsed))

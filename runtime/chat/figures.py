@@ -7,7 +7,7 @@ import attrs
 from runtime.cli.advice import span
 from runtime.cli.tree import short
 from runtime.cli.visible import cells, one_line
-from runtime.journal.state import ActorState, RunState
+from runtime.journal.state import RunState
 from runtime.limits.limits import LIMIT_NAMES, amount_text, count_text
 
 from .view import View
@@ -43,7 +43,7 @@ def bars(state: RunState, path: str, limits: dict[str, object], now: float) -> l
         "total_steps": sum(each.steps for each in below),
         "token_budget": tokens,
         "cost_budget": cost,
-        "timeout": _elapsed(actor, now),
+        "timeout": state.clock(actor, now),
         "max_tool_calls": actor.tool_calls,
     }
     found: list[Bar] = []
@@ -69,11 +69,6 @@ def _figure(name: str, value: float) -> str:
             return amount_text(name, value)
         case _:
             return count_text(int(value))
-
-
-def _elapsed(actor: ActorState, now: float) -> float:
-    ended = now if actor.status == "running" else actor.last_at
-    return max(actor.elapsed, 0.0, ended - actor.started_at)
 
 
 def budget_lines(view: View, now: float) -> list[str]:

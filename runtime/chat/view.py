@@ -348,8 +348,7 @@ class View:
             self.log.add(Spoke(report.text))
             self.answer = report.text
         model = self.state.started.model if self.state.started is not None else ""
-        seconds = self.state.at - self.state.started_at
-        self.log.add(Told(line(report, self.run, model, self.state, seconds, self.failure), "end"))
+        self.log.add(Told(line(report, self.run, model, self.state, self.state.seconds, self.failure), "end"))
 
     def _recall(self, history: Iterable[Message]) -> None:
         """What was said before, as the run that goes on with it begins."""

@@ -76,7 +76,8 @@ async def progress(
                 await screen.say(())
                 return
             if screen.redraws and not asking:
-                tree = rows(watcher.state, now, watcher.told, watcher.speaking)
+                clocks = {path: live.run.deadlines.elapsed(path) for path in live.run.live}
+                tree = rows(watcher.state, now, watcher.told, watcher.speaking, clocks)
                 foot = budget(watcher.state, _clock(live, watcher.state, now), bars=True)
                 await screen.draw(tree, f"  {foot}", watcher.said)
             if screen.redraws or not any(record.event.kept for record in batch or ()):
@@ -86,8 +87,10 @@ async def progress(
 def _clock(live: LiveRun, state: RunState, now: float) -> float:
     """Seconds that count against the run's time, which stands while a human is waited for."""
     run = live.run
-    root = next(iter(run.live), None)
-    return run.deadlines.elapsed(root) if root is not None else max(0.0, now - state.started_at)
+    if (path := next(iter(run.live), None)) is not None:
+        return run.deadlines.elapsed(path)
+    root = state.actors.get(state.root)
+    return state.clock(root, now) if root is not None else 0.0
 
 
 def budget(state: RunState, seconds: float, *, bars: bool = False) -> str:

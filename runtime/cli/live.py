@@ -236,7 +236,7 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
             folder.id,
             ready.model,
             outcome.watcher.state,
-            time.time() - outcome.started,
+            outcome.watcher.state.seconds,
             outcome.watcher.failure,
         )
         gap = "" if shown.silent or report.status != "completed" else "\n"

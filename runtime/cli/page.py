@@ -40,7 +40,7 @@ def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]
         yield visible(str(report["detail"]))
     for actor in state.actors.values():
         yield ""
-        yield f"## {MARKS[actor.status]} {actor.path}   {facts(actor, state.at)}"
+        yield f"## {MARKS[actor.status]} {actor.path}   {facts(state, actor, state.at)}"
         yield from _talk(actor, full)
     for _, _, alert in state.alerts:
         yield f"! {short(alert.actor)}: {visible(alert.why)}"

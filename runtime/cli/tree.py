@@ -63,8 +63,14 @@ class Row:
     facts: tuple[str, ...]
 
 
-def rows(state: RunState, now: float, told: Mapping[str, Tally], speaking: Mapping[str, str]) -> list[Row]:
-    """The whole tree, parents before children, in the order they started."""
+def rows(
+    state: RunState,
+    now: float,
+    told: Mapping[str, Tally],
+    speaking: Mapping[str, str],
+    clocks: Mapping[str, float] | None = None,
+) -> list[Row]:
+    """The whole tree, parents before children, in the order they started; `clocks` are those of the live, by path."""
     found: list[Row] = []
     sums = totals(state)
 
@@ -74,7 +80,8 @@ def rows(state: RunState, now: float, told: Mapping[str, Tally], speaking: Mappi
         what = doing(state, actor, told.get(path), speaking.get(path, ""))
         if actor.status == "running" and actor.notes:
             what += f"   {todo(actor)}"
-        facts = (*columns(actor, now), tightest(state, actor, sums))
+        seconds = (clocks or {}).get(path, state.clock(actor, now))
+        facts = (*columns(actor, seconds), tightest(state, actor, sums))
         found.append(Row(branch, MARKS[actor.status], short(path), what, facts))
         below = "" if top else f"{lead}{' ' if last else '│'} "
         for index, child in enumerate(actor.children):
@@ -95,6 +102,8 @@ def doing(state: RunState, actor: ActorState, told: Tally | None = None, speakin
         if actor.request.purpose == "wrap_up":
             return "gives its best answer so far"
         return {"text": "writing", "arguments": "calling a tool"}.get(speaking, "thinking")
+    if (retry := actor.retry) is not None:
+        return f"waits to try again ({retry.attempt + 2} of {retry.limit})"
     open_calls = actor.open_calls
     if actor.between_steps and (held := actor.held or state.held):
         return f"held by {one_line(held.by or 'somebody', 40)}"
@@ -110,8 +119,8 @@ def doing(state: RunState, actor: ActorState, told: Tally | None = None, speakin
     return "thinking"
 
 
-def columns(actor: ActorState, now: float) -> tuple[str, ...]:
-    """Steps, tokens, cost and time of one actor; empty where there is nothing to say."""
+def columns(actor: ActorState, seconds: float) -> tuple[str, ...]:
+    """Steps, tokens, cost and the `seconds` of one actor; empty where there is nothing to say."""
     tokens = cost = ""
     if actor.model != OFFLINE:
         if actor.usage.total:
@@ -120,8 +129,7 @@ def columns(actor: ActorState, now: float) -> tuple[str, ...]:
             cost = "cost unknown"
         elif actor.cost_usd:
             cost = f"${actor.cost_usd:.3f}"
-    ended = actor.last_at if actor.status != "running" else now
-    return count_of(actor.steps, "step"), tokens, cost, span(max(0.0, ended - actor.started_at))
+    return count_of(actor.steps, "step"), tokens, cost, span(seconds)
 
 
 def tightest(state: RunState, actor: ActorState, sums: Mapping[str, Total]) -> str:
@@ -165,8 +173,8 @@ def bar(share: float, width: int) -> str:
     return "▰" * full + "▱" * (width - full)
 
 
-def facts(actor: ActorState, now: float) -> str:
-    return "  ".join(part for part in columns(actor, now) if part)
+def facts(state: RunState, actor: ActorState, now: float) -> str:
+    return "  ".join(part for part in columns(actor, state.clock(actor, now)) if part)
 
 
 def changed_lines(state: RunState, record: Record) -> list[str]:
@@ -187,7 +195,7 @@ def changed_lines(state: RunState, record: Record) -> list[str]:
         case ActorFinished() if actor := state.actors.get(event.actor):
             reason = event.report.get("reason")
             how = f"{event.report['status']}{f': {reason}' if reason else ''}"
-            return [f"{MARKS[actor.status]} {name}  {how}  {facts(actor, record.at)}"]
+            return [f"{MARKS[actor.status]} {name}  {how}  {facts(state, actor, record.at)}"]
         case _:
             return alarming_lines(state, record)
 

@@ -94,6 +94,8 @@ def fold(state: RunState, record: Record) -> RunState:
     """
     event = record.event
     if event.kept:
+        if state.waiting or isinstance(event, RunResumed):
+            _clocks_stood(state, record.at - state.at)
         state.seq, state.at = record.seq, record.at
         step = _RUN_STEPS.get(type(event))
         if step is not None:
@@ -117,15 +119,22 @@ def _run_waiting(state: RunState, event: RunWaiting, record: Record) -> None:
     state.waiting = True
 
 
+def _clocks_stood(state: RunState, seconds: float) -> None:
+    """Nobody worked since the record before: all waited for a human, or there was no process."""
+    for actor in state.actors.values():
+        if actor.status == "running":
+            actor.stood += seconds
+
+
 def _run_resumed(state: RunState, event: RunResumed, record: Record) -> None:
     state.waiting, state.forked = False, None
     for actor in state.actors.values():
-        actor.request = None
+        actor.request = actor.retry = None
     if state.finished is None:
         return
     state.cancel = state.finished = None
     if (root := state.actors.get(state.root)) is not None:
-        root.reopen()
+        root.reopen(record.at)
     for actor in state.actors.values():
         actor.cancel = None
 
@@ -163,7 +172,7 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
     if event.by == "resume":
         for each in state.actors.values():
             if each.stop is not None and (each.report is None or each.path == state.root):
-                each.reopen()
+                each.reopen(record.at)
 
 
 def _model_changed(state: RunState, event: ModelChanged, record: Record) -> None:
@@ -348,9 +357,10 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
 def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, record: Record) -> None:
     actor.report = event.report
     actor.status = cast("ActorStatus", event.report.get("status", "failed"))
-    actor.request = None
+    actor.request = actor.retry = None
     actor.held = None
     actor.judged = True
+    _clock_read(actor, event.elapsed, record)
     if (parent := state.actors.get(actor.parent or "")) is not None:
         parent.trail.received(event.report)
     for call in actor.calls.values():
@@ -358,15 +368,22 @@ def _actor_finished(state: RunState, actor: ActorState, event: ActorFinished, re
 
 
 def _model_requested(state: RunState, actor: ActorState, event: ModelRequested, record: Record) -> None:
-    actor.request = event
+    actor.request, actor.retry = event, None
     actor.elapsed = max(actor.elapsed, event.elapsed)
+    _clock_read(actor, event.elapsed, record)
     state.waiting = False
+
+
+def _clock_read(actor: ActorState, elapsed: float, record: Record) -> None:
+    if elapsed:
+        actor.stood = record.at - actor.started_at - elapsed
 
 
 def _model_ended(
     state: RunState, actor: ActorState, event: ModelRetried | ModelFailed | ModelWithdrawn, record: Record
 ) -> None:
     actor.request = None
+    actor.retry = event if isinstance(event, ModelRetried) else None
 
 
 def _model_finished(state: RunState, actor: ActorState, event: ModelFinished, record: Record) -> None:

@@ -19,6 +19,7 @@ from runtime.events import (
     LoopStopped,
     MessageSent,
     ModelRequested,
+    ModelRetried,
     QuestionAnswered,
     QuestionAsked,
     RunFinished,
@@ -109,7 +110,9 @@ class ActorState:
     history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
     tokens then. `context`: tokens of its last request with the reply, of `window`; `learned` is the window that a
     server's refusal has told, where that is smaller than was known. `compact`: who wants the history smaller, and it
-    has not been tried yet. `rejected`: answers that did not hold and went back.
+    has not been tried yet. `rejected`: answers that did not hold and went back. `elapsed` is what its clock
+    showed at its last request, `stood` the seconds since its start that it has not counted. `retry`: it sleeps before
+    it tries again.
     """
 
     path: str
@@ -133,12 +136,14 @@ class ActorState:
     steers: dict[str, SteerReceived] = attrs.Factory(dict[str, SteerReceived])
     reservations: dict[int, BudgetReserved] = attrs.Factory(dict[int, BudgetReserved])
     request: ModelRequested | None = None
+    retry: ModelRetried | None = None
     turn: int = 0
     steps: int = 0
     tool_calls: int = 0
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
     elapsed: float = 0.0
+    stood: float = 0.0
     children: list[str] = attrs.Factory(list[str])
     notes: tuple[JsonObject, ...] = ()
     seen: dict[str, str] = attrs.Factory(dict[str, str])
@@ -168,8 +173,10 @@ class ActorState:
     last_at: float = 0.0
     report: JsonObject | None = None
 
-    def reopen(self) -> None:
-        """More is wanted of an actor whose end was decided."""
+    def reopen(self, at: float) -> None:
+        """More is wanted of an actor whose end was decided; since it had ended, its clock has stood."""
+        if self.report is not None:
+            self.stood += at - self.last_at
         self.status, self.report, self.stop = "running", None, None
         self.wrapping_up = self.wrapped_up = False
         self.rejected = 0
@@ -270,6 +277,19 @@ class RunState:
     @property
     def steps(self) -> int:
         return sum(actor.steps for actor in self.actors.values())
+
+    def clock(self, actor: ActorState, now: float) -> float:
+        """Seconds on an actor's clock, as the record tells: no time without a process, none in which all waited."""
+        until = now if actor.status == "running" else actor.last_at
+        if self.waiting:
+            until = min(until, self.at)
+        return max(0.0, until - actor.started_at - actor.stood)
+
+    @property
+    def seconds(self) -> float:
+        """What the root's clock shows at the newest record: the time of the whole run."""
+        root = self.actors.get(self.root)
+        return self.clock(root, self.at) if root is not None else 0.0
 
     def child_of(self, parent: str | None, call_id: str | None) -> ActorState | None:
         """The newest actor that this call of `parent` began, ended or not; the root for (None, None)."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -182,6 +184,44 @@ def test_approval_from_another_process_lets_a_resumed_run_write(
     assert (0, "written\n") == (done.returncode, done.stdout)
     assert "hi\n" == (place / "ws" / "notes.md").read_text()
     assert 1 == types(record(waiting)).count("tool.started")
+
+
+def long_ago(place: Path, run: str) -> None:
+    """Put all that is on record of a run two hours back."""
+    with closing(sqlite3.connect(place / "state" / "runs" / run / "journal.db")) as journal:
+        journal.execute("UPDATE events SET at = at - 7200")
+        journal.commit()
+
+
+def test_no_time_is_counted_while_a_run_waits_for_a_human_and_nothing_runs(
+    elenco: Run, waiting: str, place: Path
+) -> None:
+    """Approved and resumed two hours later, agent and run show the seconds of work, at the end and on the page."""
+    long_ago(place, waiting)
+    assert 0 == elenco("approve", waiting, "a1").returncode
+    shown = elenco("show", waiting).stdout
+    assert re.search(r"^## ● coordinator   1 step .*\b\d\.\d s$", shown, re.MULTILINE)
+    done = elenco("resume", waiting)
+    assert re.search(r"^✓ coordinator  completed  2 steps .*\b\d\.\d s$", done.stderr, re.MULTILINE)
+    assert re.search(r"^completed   2 steps, .*\b\d\.\d s   run", done.stderr, re.MULTILINE)
+    shown = elenco("show", waiting).stdout
+    assert re.search(r"^## ✓ coordinator   2 steps .*\b\d\.\d s$", shown, re.MULTILINE)
+
+
+def test_no_time_is_counted_between_a_kill_and_a_resume(
+    elenco: Run, start: Start, script: Script, until: Until, place: Path
+) -> None:
+    """kill -9 in a child, resumed two hours later: parent and child show the seconds somebody worked."""
+    process = start("run", "Look", "--model", script(TEAM.replace('text: "found"', 'stall: 60, text: "found"')))
+    run = until("model.requested", 4)
+    process.kill()
+    process.wait(timeout=20)
+    long_ago(place, run)
+    script(TEAM)
+    done = elenco("resume", run)
+    assert 0 == done.returncode
+    assert 3 == len(re.findall(r"^✓ .*  completed  .*\b\d\.\d s$", elenco("tail", run).stdout, re.MULTILINE))
+    assert 3 == len(re.findall(r"^## ✓ .*\b\d\.\d s$", elenco("show", run).stdout, re.MULTILINE))
 
 
 def test_left_run_takes_limits_holds_and_edits(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +19,9 @@ from runtime.cli.table import columns
 from runtime.cli.tally import Tally
 from runtime.cli.tree import Row, bar
 from runtime.cli.visible import cells, cut, one_line, visible
+from runtime.cli.watcher import Watcher
 from runtime.errors import Fault
-from runtime.events import ApprovalRequested, QuestionAsked
+from runtime.events import ActorStarted, ApprovalRequested, Event, ModelRequested, ModelRetried, QuestionAsked, Record
 from runtime.messages import Usage
 from runtime.report import Report
 
@@ -242,3 +244,22 @@ def test_waiting_line_names_all_and_the_first_to_type() -> None:
     assert shown.startswith('waiting: a1 (b-1, tool), q1 (coordinator, "Which?")   elenco approve m3qa a1 | ')
     assert shown.endswith("   then elenco resume m3qa")
     assert 'elenco answer m3qa q1 "…"' in waiting_line("m3qa", (question,))
+
+
+def test_who_sleeps_before_a_retry_says_so() -> None:
+    """Between two tries an agent waits to try again; once it has asked, it waits for its model."""
+    watcher = Watcher("changes")
+    begun = ActorStarted(
+        actor="w", agent="w", number=0, parent=None, task="t", model="lab/x", limits={}, prompt=(), tools=()
+    )
+
+    def told(*events: Event) -> str:
+        seq = watcher.state.seq
+        watcher.take([Record(seq + number, 100.0, event) for number, event in enumerate(events, 1)])
+        return watcher.still(100.0)
+
+    asked = ModelRequested(actor="w", turn=0, model="lab/x")
+    failed = ModelRetried(actor="w", turn=0, kind="rate_limit", wait=3.0, limit=4)
+    assert "… w: waits to try again (2 of 4)" == told(begun, asked, failed)
+    assert "… w waits for the model, 0 s" == told(attrs.evolve(asked, attempt=1))
+    assert "… w: waits to try again (3 of 4)" == told(attrs.evolve(failed, attempt=1))

@@ -185,6 +185,20 @@ def test_who_waits_says_for_whom_and_clocks_stand_while_only_humans_are_waited_f
     assert [("token_budget", "a/b-1", False), ("timeout", "a", True)] == bounds
 
 
+def test_a_pages_clocks_stand_while_there_is_no_process(node: Node) -> None:
+    """Neither the time before a resume counts, nor what an ended actor's own clock has not counted."""
+    events = [
+        event(1, "run.started", "", 0, task="t", agent="a", model="m", limits={}),
+        started(2, "a", 0),
+        started(3, "a/b", 1, "a", "c"),
+        requested(4, "a/b", 2),
+        event(5, "run.resumed", "", 902),
+        event(6, "actor.finished", "a/b", 905, report={"status": "completed", "text": ""}, elapsed=3.5),
+    ]
+    (views,) = node({"task": "views", "events": events, "at": [5, 6], "now": None})
+    assert [[2, 1], [5, 3.5]] == [[actor["clock"] for actor in view["actors"]] for view in views]
+
+
 def test_live_text_is_joined_begins_anew_at_a_reset_and_gives_way_to_the_reply(node: Node) -> None:
     """Live text is joined piece by piece, begins anew at a reset, and gives way to the reply."""
     begun = [

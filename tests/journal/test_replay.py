@@ -366,3 +366,36 @@ def test_what_is_not_kept_changes_nothing() -> None:
     assert state == replay(numbered([started("a")]))
     fold(state, Record(2, 1.0, result("ghost", "c", "x")))
     assert list(state.actors) == ["a"]
+
+
+def test_clocks_stand_while_all_wait_and_while_there_is_no_process() -> None:
+    """What an actor's clock shows is the time in which somebody worked, whatever stands between two processes."""
+    report = report_to_json(Report("completed", "x", Usage(), None, 1))
+    ask = ApprovalRequested(actor="a/b", id="a1", call_id="c0", name="shell", arguments={}, why="")
+    asked = ModelRequested(actor="a/b", turn=0, model="m")
+
+    def clocks(now: float, *events: tuple[float, Event]) -> list[float]:
+        begun: list[tuple[float, Event]] = [
+            (0, RunStarted(task="t", agent="a", model="m", limits={})),
+            (0, started("a")),
+            (2, started("a/b", "a", "c9")),
+        ]
+        state = replay([Record(seq, at, event) for seq, (at, event) in enumerate([*begun, *events], 1)])
+        return [state.clock(actor, now) for actor in state.actors.values()]
+
+    assert clocks(5) == [5, 3]
+    waits: list[tuple[float, Event]] = [(3, ask), (4, RunWaiting(on=("a1",)))]
+    assert clocks(900, *waits) == [4, 2]
+    goes_on = [*waits, (904.0, ApprovalDecided(id="a1", decision="allow", by="ada"))]
+    assert clocks(905, *goes_on) == [5, 3]
+    assert clocks(2001, *goes_on, (2000, RunResumed())) == [5, 3]
+    assert clocks(901, (3, asked), (900, RunResumed())) == [4, 2]
+    told = attrs.evolve(asked, elapsed=7.0)
+    assert clocks(901, (3, asked), (900, told)) == [901, 8]
+    ended: list[tuple[float, Event]] = [
+        (5, ActorFinished(actor="a/b", report=report, elapsed=2.5)),
+        (6, ActorFinished(actor="a", report=report)),
+        (6, RunFinished(report=report)),
+    ]
+    assert clocks(900, *ended) == [6, 2.5]
+    assert clocks(901, *ended, (900, RunResumed())) == [7, 2.5]

@@ -18,7 +18,8 @@ export function fold(view, event) {
   if (event.seq !== undefined) {
     if (event.seq <= view.seq) return view;
     const at = Date.parse(event.at) / 1000;
-    if (view.open || view.holds.size) standStill(view, at - view.at);
+    if (event.type === "run.resumed") goneBy(view, at - view.at);
+    else if (view.open || view.holds.size) standStill(view, at - view.at);
     view.seq = event.seq;
     view.at = at;
   }
@@ -39,6 +40,11 @@ export function foldUntil(events, until) {
 /** While humans are waited for, or somebody is held, clocks may stand. */
 function standStill(view, seconds) {
   for (const actor of view.actors.values()) if (actor.status === "running" && stands(view, actor)) actor.stood += seconds;
+}
+
+/** Before a resume there was no process: all clocks stood. */
+function goneBy(view, seconds) {
+  for (const actor of view.actors.values()) if (actor.status === "running") actor.stood += seconds;
 }
 
 const NOTHING = { input: 0, output: 0, cached_input: 0, reasoning: 0, estimated: false };
@@ -97,7 +103,13 @@ function settle(view, id) {
   }
 }
 
+/** What the actor's own clock showed: the time between two processes is not in it. */
+function readClock(view, actor, elapsed) {
+  if (elapsed) actor.stood = view.at - actor.startedAt - elapsed;
+}
+
 function reopen(view, actor) {
+  if (actor.endedAt !== null) actor.stood += view.at - actor.endedAt;
   actor.status = "running";
   actor.report = null;
   actor.endedAt = null;
@@ -184,6 +196,7 @@ const STEPS = {
     actor.report = event.report;
     actor.status = event.report.status;
     actor.endedAt = view.at;
+    readClock(view, actor, event.elapsed);
     view.holds.delete(actor.path);
     endTurn(view, actor, true);
     for (const call of actor.calls.values()) {
@@ -197,8 +210,7 @@ const STEPS = {
   "model.requested"(view, event, actor) {
     if (!actor) return;
     endTurn(view, actor, true);
-    // What the actor's own clock showed: the time between two processes is not in it.
-    if (event.elapsed) actor.stood = view.at - actor.startedAt - event.elapsed;
+    readClock(view, actor, event.elapsed);
     view.waiting = false;
     actor.request = { seq: view.seq, at: view.at, model: event.model, purpose: event.purpose, turn: event.turn };
     actor.request.bar = open(view, actor, "turn", event.purpose === "turn" ? `turn ${event.turn + 1}` : event.purpose.replace("_", "-"));
