@@ -10,6 +10,7 @@ import time
 import attrs
 
 from runtime.errors import UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import State, open_state
 from runtime.journal.read import NEVER_BEGAN, RunInfo, runs
 from runtime.journal.soundness import examine
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps({**attrs.asdict(each.row), **told}))
         return code
     if not found:
-        print('no runs yet: elenco run "What does this project do?"', file=sys.stderr)
+        print(f'no runs yet: elenco run "What does this project do?"{in_state()}', file=sys.stderr)
         return 0
     now = time.time()
     print(columns([HEAD, *(_row(each, now) for each in found)], last_width=48))
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{each.row.id}: {one_line(each.problem, 500)}", file=sys.stderr)
         print(f"read all of {len(found)} runs: {len(damaged) or 'none'} damaged", file=sys.stderr)
         return code
-    print(f"next: elenco {_hint(found)}", file=sys.stderr)
+    each_with = f"   each with{at}" if (at := in_state()) else ""
+    print(f"next: elenco {_hint(found)}{each_with}", file=sys.stderr)
     return 0
 
 
@@ -107,7 +109,8 @@ def _hint(found: list[RunInfo]) -> str:
     waiting = next((each for each in found if each.waits_for), None)
     words: list[str] = []
     if waiting is not None:
-        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0].removeprefix("elenco "))
+        decide = decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0]
+        words.append(decide.removeprefix("elenco ").replace(in_state(), ""))
     left = next((each for each in found if each.status in ("interrupted", "forked")), None)
     if left is not None:
         words.append(f"resume {left.row.id}")
