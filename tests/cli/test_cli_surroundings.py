@@ -109,6 +109,26 @@ def test_database_of_a_newer_version_is_refused_not_damaged(elenco: Run, script:
         assert 1 == done.stderr.count("\n")
 
 
+def test_runs_of_a_newer_version_are_listed_as_such(elenco: Run, script: Script, place: Path) -> None:
+    """A record that a newer Elenco wrote is not called damaged: the list and its check say to update Elenco."""
+    run = run_id(elenco("run", "x", "--model", script(SAYS)).stderr)
+    other = run_id(elenco("run", "x", "--model", script(SAYS)).stderr)
+    with sqlite3.connect(place / "state" / "runs" / run / "journal.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    checked = elenco("runs", "--check")
+    told = f"read all of 1 run: none damaged\na newer Elenco wrote {run}: update Elenco\n"
+    assert (1, told) == (checked.returncode, checked.stderr)
+    (place / "state" / "index.db").unlink()
+    listed = elenco("runs")
+    row = next(line for line in listed.stdout.splitlines() if line.startswith(run))
+    assert (0, "of a newer Elenco") == (listed.returncode, row[6:23])
+    assert other in listed.stdout
+    assert f"a newer Elenco wrote {run}: update Elenco\nnext: elenco show RUN\n" == listed.stderr
+    states = {each["id"]: each["state"] for each in map(json.loads, elenco("runs", "--json").stdout.splitlines())}
+    assert {run: "newer", other: "completed"} == states
+
+
 def test_index_of_a_newer_version_is_left_alone_with_a_warning(elenco: Run, script: Script, place: Path) -> None:
     """The list of runs is only a cache: a newer one is told in one line, and stops nothing."""
     elenco("run", "x", "--model", script(SAYS))
