@@ -28,6 +28,7 @@ from .gate import Gate
 from .grants import Grants
 from .hiring import hire, limits_from, limits_of, own_tools, reserved_names
 from .hooks.settings import Hook
+from .journal.elsewhere import in_state
 from .journal.folder import RunFolder
 from .journal.interface import Journal
 from .journal.nursery import serving
@@ -274,7 +275,9 @@ class LiveRun:
         report = self._root.report if self._root is not None else None
         report = report or Report("failed", "", Usage(), None, 0, detail=text)
         self.run.append(RunFinished(report=report_to_json(report)))
-        return ElencoError(f"a fault of Elenco's own ended the run: {text}  (elenco show {self.id} has the traceback)")
+        return ElencoError(
+            f"a fault of Elenco's own ended the run: {text}  (elenco show {self.id}{in_state()} has the traceback)"
+        )
 
 
 @attrs.frozen

@@ -60,6 +60,10 @@ class DamagedRecord(JournalError):
         super().__init__(text)
 
 
+class NewerRecord(JournalError):
+    """A newer Elenco wrote the record: nothing is wrong with it, and this one cannot read it."""
+
+
 class NotHired(ElencoError):
     """Depth or width leave no place for one more actor; the text is for the model that wanted it."""
 

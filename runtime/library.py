@@ -17,6 +17,7 @@ from .events import Record
 from .journal import index
 from .journal.blobs import Blobs
 from .journal.durable import open_journal
+from .journal.elsewhere import in_state
 from .journal.folder import RunFolder, State, create_run, find_run, open_state
 from .journal.read import load
 from .limits.limits import Limits
@@ -177,7 +178,9 @@ class RunHandle:
         report = await self._live.report()
         if report is None:
             ids = self._live.run.waits_for
-            raise WaitingForHuman(f"run {self.id} waits for {', '.join(ids)}: elenco approve {self.id} {ids[0]}")
+            raise WaitingForHuman(
+                f"run {self.id} waits for {', '.join(ids)}: elenco approve {self.id} {ids[0]}{in_state()}"
+            )
         return report
 
     def cancel(self) -> None:

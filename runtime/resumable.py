@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .errors import UsageError
+from .journal.elsewhere import in_state
 from .journal.state import RunState
 from .limits.limits import ROOT_DEFAULTS, Limits, changed
 
@@ -15,12 +16,15 @@ from .limits.limits import ROOT_DEFAULTS, Limits, changed
 def check_resumable(state: RunState, id: str) -> None:
     """Raises UsageError for a run with nothing left to do."""
     if state.started is None:
-        raise UsageError(f"run {id} never began, so nothing of it is on record: elenco delete {id}")
+        raise UsageError(f"run {id} never began, so nothing of it is on record: elenco delete {id}{in_state()}")
     if state.finished is None:
         return
     status = state.finished.report.get("status")
     if status == "completed":
-        raise UsageError(f'run {id} is completed: elenco show {id}   to follow it up: elenco run --continue {id} "…"')
+        at = in_state()
+        raise UsageError(
+            f'run {id} is completed: elenco show {id}{at}   to follow it up: elenco run --continue {id}{at} "…"'
+        )
 
 
 def limits_after(state: RunState, changes: Mapping[str, str]) -> Limits:

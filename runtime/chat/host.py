@@ -31,6 +31,7 @@ from runtime.continuation import Continuation
 from runtime.errors import ElencoError, JournalError, UsageError, first_of
 from runtime.journal import index
 from runtime.journal.durable import open_journal
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State, create_run
 from runtime.journal.read import load
 from runtime.mcps.entry import Entry
@@ -236,7 +237,9 @@ class Host:
         try:
             async with open_journal(folder) as journal:
                 if resumption is not None and journal.last_seq != resumption.state.seq:
-                    raise JournalError(f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}")
+                    raise JournalError(
+                        f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}{in_state()}"
+                    )
                 journal.subscribe(outcome.watcher.take)
                 outcome.owned = True
                 await trio.to_thread.run_sync(index.run_started, self.state, row_of(ready, folder, outcome.started))

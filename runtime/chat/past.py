@@ -32,7 +32,9 @@ class Conversation:
 def conversations(state: State, workspace: Path) -> list[Conversation]:
     """Those of a workspace, newest first; one that branched is one for each end. Raises JournalError for the index."""
     here = str(workspace.resolve())
-    found = [info for info in runs(state) if info.row.workspace == here and info.status != "damaged"][:LOOKED_AT]
+    found = [info for info in runs(state) if info.row.workspace == here and info.status not in ("newer", "damaged")][
+        :LOOKED_AT
+    ]
     before = {info.row.id: _continued(state, info.row.id) for info in found}
     inner = set(before.values())
     first = {info.row.id: info.row.task for info in found}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     from runtime.errors import ElencoError
+    from runtime.journal.elsewhere import kept_in
 
     from . import streams
     from .parser import parse
@@ -28,13 +30,15 @@ def _main(argv: Sequence[str] | None) -> int:
     streams.prepare()
     code = 0
     try:
-        try:
-            command, arguments = parse(words)
-            code = command(arguments)
-        except ElencoError as error:
-            from .faults import show
+        with ExitStack() as told:
+            try:
+                command, arguments = parse(words)
+                told.enter_context(kept_in(getattr(arguments, "state", None)))
+                code = command(arguments)
+            except ElencoError as error:
+                from .faults import show
 
-            code = show(error)
+                code = show(error)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read it has seen enough, as of `head`: that takes nothing from what the command came to.

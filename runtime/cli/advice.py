@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runtime.journal.elsewhere import in_state
 from runtime.known import OFFLINE
 
 from .visible import one_line
@@ -18,25 +19,25 @@ _MORE = {
 
 def go_on(run: str, reason: str | None) -> str:
     """The command that lets a stopped run go on."""
-    return f"elenco resume {run}{_MORE.get(reason or '', '')}"
+    return f"elenco resume {run}{_MORE.get(reason or '', '')}{in_state()}"
 
 
 def decide_command(run: str, id: str) -> str:
     """How to decide what waits for a human."""
     if id.startswith("q"):
-        return f'elenco answer {run} {id} "…"'
-    return f"elenco approve {run} {id} | elenco deny {run} {id}"
+        return f'elenco answer {run} {id}{in_state()} "…"'
+    return f"elenco approve {run} {id}{in_state()} | elenco deny {run} {id}{in_state()}"
 
 
 def next_command(run: str, status: str, reason: str | None) -> str:
     """What a person may want to do with a run in that state."""
     match status:
         case "running" | "held":
-            return f"elenco tail {run} --follow"
+            return f"elenco tail {run} --follow{in_state()}"
         case "waiting" | "interrupted" | "forked" | "stopped":
             return go_on(run, reason)
         case _:
-            return f"elenco show {run}"
+            return f"elenco show {run}{in_state()}"
 
 
 def ago(seconds: float, now: float) -> str:

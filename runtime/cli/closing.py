@@ -7,13 +7,14 @@ import re
 from collections.abc import Sequence
 
 from runtime.events import ApprovalRequested, ModelFailed, QuestionAsked
+from runtime.journal.elsewhere import in_state
 from runtime.journal.state import RunState
 from runtime.known import OFFLINE
 from runtime.limits.limits import amount_text, count_text
 from runtime.messages import Usage
 from runtime.report import Report
 
-from .advice import decide_command, go_on, span
+from .advice import decide_command, go_on, next_command, span
 from .faults import count_of
 from .visible import one_line, visible
 
@@ -86,16 +87,17 @@ def line(
     facts = f"{count_of(steps, 'step')}, {time}, no tokens (offline)" if offline else f"{body}, {time}"
     match report.status:
         case "completed":
-            return f"completed   {facts}   run {run}   elenco show {run}"
+            return f"completed   {facts}   run {run}   elenco show {run}{in_state()}"
         case "stopped":
             return f"stopped: {report.reason}   {facts}   go on: {go_on(run, report.reason)}"
         case "failed":
             what = f"error: {visible(report.detail or 'it gave no reason')}"
             if failure is not None and failure.kind == "auth":
                 cure = "set another, then" if "refused the key" in failure.message else "then"
-                return f"{what}\n       {cure}: elenco resume {run}"
+                return f"{what}\n       {cure}: elenco resume {run}{in_state()}"
             passes = failure is not None and (failure.kind in _PASSES or (failure.status or 0) >= 500)
-            return f"{what}\nfailed   {facts}   run {run}   {'go on: elenco resume' if passes else 'elenco show'} {run}"
+            then = go_on(run, None) if passes else next_command(run, "failed", None)
+            return f"{what}\nfailed   {facts}   run {run}   {'go on: ' if passes else ''}{then}"
         case "cancelled":
             return f"cancelled   {facts}   run {run}   go on: {go_on(run, None)}"
 
@@ -115,9 +117,9 @@ def spent(usage: Usage, cost_usd: float | None, model: str) -> list[str]:
 def waiting_line(run: str, waiting: Sequence[ApprovalRequested | QuestionAsked]) -> str:
     """What a run without anybody to ask leaves on the screen."""
     if not waiting:
-        return f"waiting   elenco resume {run}"
+        return f"waiting   elenco resume {run}{in_state()}"
     asked = ", ".join(f"{each.id} ({each.actor.rpartition('/')[2]}, {_about(each)})" for each in waiting)
-    return f"waiting: {asked}   {decide_command(run, waiting[0].id)}   then elenco resume {run}"
+    return f"waiting: {asked}   {decide_command(run, waiting[0].id)}   then elenco resume {run}{in_state()}"
 
 
 def _about(each: ApprovalRequested | QuestionAsked) -> str:

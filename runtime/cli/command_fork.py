@@ -6,6 +6,7 @@ import argparse
 import random
 import sys
 
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import open_state
 
 from .which import find
@@ -19,5 +20,5 @@ def run(arguments: argparse.Namespace) -> int:
     folder = find(state, arguments.run)
     made = fork(state, folder, arguments.at, random.Random())
     print(made.id)
-    print(f"files of the workspace stay as they are   go on: elenco resume {made.id}", file=sys.stderr)
+    print(f"files of the workspace stay as they are   go on: elenco resume {made.id}{in_state()}", file=sys.stderr)
     return 0

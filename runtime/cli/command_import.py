@@ -7,6 +7,7 @@ import random
 import sys
 
 from runtime.errors import UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import open_state
 
 
@@ -26,5 +27,5 @@ def run(arguments: argparse.Namespace) -> int:
         except OSError as error:
             raise UsageError(f"cannot read {source}: {error.strerror}") from error
     print(made.id)
-    print(f"what it was allowed is not taken over   elenco show {made.id}", file=sys.stderr)
+    print(f"what it was allowed is not taken over   elenco show {made.id}{in_state()}", file=sys.stderr)
     return 0

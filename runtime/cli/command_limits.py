@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from runtime.errors import UsageError, did_you_mean
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import open_state
 from runtime.limits.limits import LIMIT_NAMES, amount_text
 from runtime.messages import JsonObject
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         now = ", ".join(
             f"{name} {amount_text(name, answer['limits'][name])}" for name in LIMIT_NAMES if name in changes
         )
-        later = f"   then: elenco resume {folder.id}" if "recorded" in answer else ""
+        later = f"   then: elenco resume {folder.id}{in_state()}" if "recorded" in answer else ""
         print(f"{arguments.actor or 'the root agent'}: {now}{later}", file=sys.stderr)
         return 0
     budgets = _budgets(answer, arguments.actor)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import attrs
 
 from runtime.errors import ElencoError, UsageError, did_you_mean
+from runtime.journal.elsewhere import in_state
 from runtime.mcps.entry import Entry
 from runtime.mcps.settings import JSON_FILE, servers_of
 from runtime.outline import settings_of
@@ -255,7 +256,8 @@ def _switch(arguments: argparse.Namespace, *, on: bool) -> int:
     refuse_unbegun(folder)
     command = SwitchServer(server=server, on=on, by="you")
     answer = trio.run(deliver, folder, command, lambda: secrets.token_hex(3))
-    later = f"   then: elenco resume {folder.id}" if "recorded" in answer else "; agents see it at their next step"
+    then = f"   then: elenco resume {folder.id}{in_state()}"
+    later = then if "recorded" in answer else "; agents see it at their next step"
     print(f"{server} is {word}d in run {folder.id}{later}", file=sys.stderr)
     return 0
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from runtime.errors import UsageError, did_you_mean
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import open_state
 from runtime.memory.fact import MOST_FACTS, Fact, objection, tidy
 from runtime.memory.facts import only
@@ -88,7 +89,7 @@ def _show(arguments: argparse.Namespace, store: FactStore, words: list[str]) -> 
             print(json.dumps(_data(fact)))
             continue
         print("\n" * bool(place) + f"fact {fact.id}   about {visible(fact.workspace) or 'you, in every workspace'}")
-        who = f"{visible(fact.actor)} in run {fact.run}   elenco show {fact.run}" if fact.run else "you"
+        who = f"{visible(fact.actor)} in run {fact.run}   elenco show {fact.run}{in_state()}" if fact.run else "you"
         print(f"noted {_moment(fact.at)} by {who}")
         if fact.edited is not None:
             print(f"edited {_moment(fact.edited)} by you")

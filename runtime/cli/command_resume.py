@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from runtime.errors import JournalError, UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import open_state
 from runtime.journal.lock import is_owned
 from runtime.limits.limits import LIMIT_NAMES, LimitName, Limits, amount_text
@@ -35,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     state = open_state(arguments.state)
     folder = find(state, arguments.run)
     if is_owned(folder.lock):
-        raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow")
+        raise JournalError(f"run {folder.id} is live in another process: elenco tail {folder.id} --follow{in_state()}")
     refuse_unbegun(folder)
     from runtime.journal.read import load
     from runtime.resumable import check_resumable, limits_after
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not options.workspace.is_dir():
         raise UsageError(
             f"the workspace of run {folder.id}, {options.workspace}, is no folder any more; put it back, or follow the "
-            f'run up elsewhere: elenco run --continue {folder.id} --workspace DIR "…"'
+            f'run up elsewhere: elenco run --continue {folder.id}{in_state()} --workspace DIR "…"'
         )
     _refuse_used_up(record, folder.id, limits, changes)
     # Only now what takes time to load: a slip has been told by here.

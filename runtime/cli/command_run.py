@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from runtime.errors import UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
 from runtime.outline import RunOptions, outline
@@ -130,8 +131,8 @@ def _who_and_what(words: list[str], workspace: Path, earlier: Earlier | None) ->
         case [] if earlier is not None:
             run = earlier.folder.id
             raise UsageError(
-                f'a follow-up needs a task of its own: elenco run --continue {run} "And then?"   '
-                f"to go on with the old one: elenco resume {run}"
+                f'a follow-up needs a task of its own: elenco run --continue {run}{in_state()} "And then?"   '
+                f"to go on with the old one: elenco resume {run}{in_state()}"
             )
         case []:
             raise UsageError('give a task: elenco run "What does this project do?"')

@@ -9,7 +9,8 @@ import time
 
 import attrs
 
-from runtime.errors import UsageError
+from runtime.errors import NewerRecord, UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import State, open_state
 from runtime.journal.read import NEVER_BEGAN, RunInfo, runs
 from runtime.journal.soundness import examine
@@ -17,6 +18,7 @@ from runtime.known import OFFLINE
 from runtime.limits.limits import count_text
 
 from .advice import ago, decide_command
+from .faults import count_of
 from .table import columns
 from .visible import one_line
 
@@ -37,24 +39,30 @@ def run(arguments: argparse.Namespace) -> int:
     found = runs(state)
     if arguments.check:
         found = [_checked(state, each) for each in found]
-    damaged = [each for each in found if each.problem and each.problem != NEVER_BEGAN]
-    code = int(arguments.check and bool(damaged))
+    damaged = [each for each in found if _is_damaged(each)]
+    newer = [each for each in found if each.status == "newer"]
+    code = int(arguments.check and bool(damaged or newer))
     if arguments.json:
         for each in found:
             told = {"state": each.status, "waits_for": list(each.waits_for), "problem": each.problem}
             print(json.dumps({**attrs.asdict(each.row), **told}))
         return code
     if not found:
-        print('no runs yet: elenco run "What does this project do?"', file=sys.stderr)
+        print(f'no runs yet: elenco run "What does this project do?"{in_state()}', file=sys.stderr)
         return 0
     now = time.time()
     print(columns([HEAD, *(_row(each, now) for each in found)], last_width=48))
     if arguments.check:
         for each in damaged:
             print(f"{each.row.id}: {one_line(each.problem, 500)}", file=sys.stderr)
-        print(f"read all of {len(found)} runs: {len(damaged) or 'none'} damaged", file=sys.stderr)
+        read = len(found) - len(newer)
+        print(f"read all of {count_of(read, 'run')}: {len(damaged) or 'none'} damaged", file=sys.stderr)
+    if newer:
+        print(f"a newer Elenco wrote {', '.join(each.row.id for each in newer)}: update Elenco", file=sys.stderr)
+    if arguments.check:
         return code
-    print(f"next: elenco {_hint(found)}", file=sys.stderr)
+    each_with = f"   each with{at}" if (at := in_state()) else ""
+    print(f"next: elenco {_hint(found)}{each_with}", file=sys.stderr)
     return 0
 
 
@@ -68,15 +76,27 @@ def _refuse_prune_flags(arguments: argparse.Namespace) -> None:
 
 
 def _checked(state: State, each: RunInfo) -> RunInfo:
-    if each.problem or not (problem := examine(state.run(each.row.id))):
+    if each.problem:
+        return each
+    try:
+        problem = examine(state.run(each.row.id))
+    except NewerRecord as error:
+        return attrs.evolve(each, status="newer", problem=str(error))
+    if not problem:
         return each
     return attrs.evolve(each, status="damaged", problem=problem)
+
+
+def _is_damaged(each: RunInfo) -> bool:
+    return each.status == "damaged" and each.problem != NEVER_BEGAN
 
 
 def state_text(each: RunInfo) -> str:
     """`stopped: loop`, `waiting: a1`, `completed`."""
     if each.problem == NEVER_BEGAN:
         return "never began"
+    if each.status == "newer":
+        return "of a newer Elenco"
     if each.waits_for:
         return f"waiting: {', '.join(each.waits_for)}"
     if each.problem:
@@ -107,15 +127,15 @@ def _hint(found: list[RunInfo]) -> str:
     waiting = next((each for each in found if each.waits_for), None)
     words: list[str] = []
     if waiting is not None:
-        words.append(decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0].removeprefix("elenco "))
+        decide = decide_command(waiting.row.id, waiting.waits_for[0]).partition(" | ")[0]
+        words.append(decide.removeprefix("elenco ").replace(in_state(), ""))
     left = next((each for each in found if each.status in ("interrupted", "forked")), None)
     if left is not None:
         words.append(f"resume {left.row.id}")
     elif any(each.status in ("waiting", "stopped", "failed", "cancelled") for each in found):
         words.append("resume RUN")
-    problems = {each.problem for each in found} - {""}
-    words += ["runs --check"] if problems - {NEVER_BEGAN} else []
-    words += ["runs --prune"] if NEVER_BEGAN in problems else []
+    words += ["runs --check"] if any(map(_is_damaged, found)) else []
+    words += ["runs --prune"] if any(each.problem == NEVER_BEGAN for each in found) else []
     words.append("show RUN")
     words += ["tail RUN --follow"] if any(each.owned for each in found) else []
     return " · ".join(words)

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from runtime.errors import UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, open_state
 from runtime.messages import JsonObject
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if recorded and arguments.command == "answer" and _of_another_party(folder, arguments.id):
         print(
             f"it was asked within a call that has broken off: the answer counts if that call is made again, which "
-            f"elenco resume {folder.id} --confirm-unknown lets you decide",
+            f"elenco resume {folder.id}{in_state()} --confirm-unknown lets you decide",
             file=sys.stderr,
         )
     return 0
@@ -91,7 +92,7 @@ def _edited(text: str | None) -> JsonObject | None:
 def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
     """What was done, and for a run that no process works on, how it goes on."""
     whom = getattr(arguments, "actor", None) or f"run {run}"
-    later = f"   then: elenco resume {run}" if recorded else ""
+    later = f"   then: elenco resume {run}{in_state()}" if recorded else ""
     match arguments.command:
         case "approve" | "deny":
             word = "approved" if arguments.command == "approve" else "denied"
@@ -102,10 +103,10 @@ def _done(arguments: argparse.Namespace, run: str, *, recorded: bool) -> str:
             return f"told {arguments.actor or 'the root agent'}; it reads it at its next step{later}"
         case "hold":
             back = f" --actor {arguments.actor}" if arguments.actor else ""
-            return f"{whom} stops before its next step   go on: elenco continue {run}{back}{later}"
+            return f"{whom} stops before its next step   go on: elenco continue {run}{in_state()}{back}{later}"
         case "continue":
             return f"{whom} goes on{later}"
         case "compact":
             return f"{arguments.actor or 'the root agent'} compacts before its next request{later}"
         case _:
-            return f"cancelled: {whom}" + (f"   its report: elenco resume {run}" if recorded else "")
+            return f"cancelled: {whom}" + (f"   its report: elenco resume {run}{in_state()}" if recorded else "")

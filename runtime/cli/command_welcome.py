@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runtime import shipped
 from runtime.errors import ElencoError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State, state_path
 from runtime.known import KNOWN, OFFLINE, ModelFlags, default_model
 
@@ -112,11 +113,11 @@ def _last_run(flag: str | None) -> str:
             return ""
         owned = row.ended is None and is_owned(state.run(row.id).lock)
         if row.ended is None and not owned and not _began(state.run(row.id)):
-            return f"{row.id} never began   elenco delete {row.id}"
+            return f"{row.id} never began   elenco delete {row.id}{in_state()}"
     except (ElencoError, OSError):
         return ""
     if row.ended is not None and (found := flaw(state.run(row.id).journal)):
-        return f"{row.id} is damaged: {found}   elenco runs --check"
+        return f"{row.id} is damaged: {found}   elenco runs --check{in_state()}"
     status = row.status or ("running" if owned else "interrupted" if row.pid else "waiting")
     said = f"{status}: {row.reason}" if row.reason else status
     when = ago(row.ended or row.started, time.time())

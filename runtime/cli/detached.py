@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runtime.errors import JournalError, UsageError
+from runtime.journal.elsewhere import in_state
 
 LOG = "detached.log"
 """In the run's folder: what the process wrote to its standard output and error."""
@@ -54,7 +55,10 @@ def _told(child: int, reading: int) -> int:
     if not run:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or 1
     print(run, flush=True)
-    print(f"run {run} goes on by itself   elenco tail {run} --follow   elenco cancel {run}", file=sys.stderr)
+    print(
+        f"run {run} goes on by itself   elenco tail {run} --follow{in_state()}   elenco cancel {run}{in_state()}",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -7,6 +7,7 @@ import attrs
 from runtime.continuation import Continuation, continuation_of
 from runtime.errors import JournalError, UsageError
 from runtime.journal.blobs import Blobs
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import load
@@ -60,7 +61,7 @@ def look_up(state: State, word: str, *, headless: bool) -> Earlier:
     """Raises UsageError for a run that is not there or never began, JournalError for one that is live."""
     folder = find(state, word)
     if is_owned(folder.lock):
-        raise JournalError(f'run {folder.id} is live in another process: elenco say {folder.id} "…"')
+        raise JournalError(f'run {folder.id} is live in another process: elenco say {folder.id}{in_state()} "…"')
     return on_record(folder, headless=headless)
 
 

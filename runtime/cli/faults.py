@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from runtime.errors import DamagedRecord, DefinitionError, ElencoError, Fault
+from runtime.journal.elsewhere import in_state
 
 from .visible import cells, same_width, visible
 
@@ -29,7 +30,8 @@ def show(error: ElencoError) -> int:
 def _cure(error: ElencoError) -> str:
     if not isinstance(error, DamagedRecord):
         return ""
-    return f"   which runs are damaged: elenco runs --check   without this one: elenco delete {error.run}"
+    at = in_state()
+    return f"   which runs are damaged: elenco runs --check{at}   without this one: elenco delete {error.run}{at}"
 
 
 def count_of(count: int, noun: str) -> str:

@@ -16,6 +16,7 @@ from runtime.chat.commands import Given, Prompt, Slash, Wrong, read
 from runtime.chat.typed import Typed
 from runtime.errors import ElencoError, UsageError
 from runtime.journal import index
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State, create_run
 from runtime.outline import RunOptions
 from runtime.plugins import plugins
@@ -55,7 +56,7 @@ def talk(arguments: argparse.Namespace, state: State, options: RunOptions, earli
             case Wrong(why=why):
                 print(why, file=sys.stderr)
     if chat.last is not None:
-        print(f"go on: elenco chat --plain --resume {chat.last.id}", file=sys.stderr)
+        print(f"go on: elenco chat --plain --resume {chat.last.id}{in_state()}", file=sys.stderr)
     return code
 
 

@@ -21,6 +21,7 @@ from runtime.errors import ElencoError, JournalError, first_of
 from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.journal import index
 from runtime.journal.durable import open_journal
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State, create_run, open_state
 from runtime.journal.interface import Journal
 from runtime.journal.read import load
@@ -126,7 +127,9 @@ async def stay(
         async with open_journal(folder) as journal:
             if resumption is not None and journal.last_seq != resumption.state.seq:
                 # Read before the lock was ours: what the other process did meanwhile must not be done again.
-                raise JournalError(f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}")
+                raise JournalError(
+                    f"run {folder.id} went on in another process meanwhile: elenco show {folder.id}{in_state()}"
+                )
             journal.subscribe(outcome.watcher.take)
             outcome.owned = True
             await trio.to_thread.run_sync(index.run_started, state, row_of(ready, folder, outcome.started))
@@ -242,7 +245,7 @@ def _close(ready: Plan, folder: RunFolder, outcome: Outcome, shown: Shown) -> in
         gap = "" if shown.silent or report.status != "completed" else "\n"
         print(f"{gap}{last}", file=sys.stderr)
     if lost:
-        print(f"error: {lost}; it is on record: elenco show {folder.id}", file=sys.stderr)
+        print(f"error: {lost}; it is on record: elenco show {folder.id}{in_state()}", file=sys.stderr)
     return EXIT[report.status] or int(bool(lost))
 
 
@@ -283,7 +286,7 @@ async def _on_signals(
             async for number in signals:
                 count += 1
                 if count > 1:
-                    leave(f"run {live.id}   go on: elenco resume {live.id}")
+                    leave(f"run {live.id}   go on: elenco resume {live.id}{in_state()}")
                     os._exit(130)
                 live.cancel("Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name)
                 if screen is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.errors import UsageError
 from runtime.events import ApprovalRequested, QuestionAsked
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.read import info, load
 
@@ -21,11 +22,14 @@ def check_decision(folder: RunFolder, command: str, id: str | None, text: str | 
     if not found:
         kind = "question" if of is QuestionAsked else "approval"
         other = "elenco approve" if of is QuestionAsked else "elenco answer"
-        rest = f"; it waits for {', '.join(each.id for each in waiting)}: {other} {folder.id}" if waiting else ""
+        ids = ", ".join(each.id for each in waiting)
+        rest = f"; it waits for {ids}: {other} {folder.id}{in_state()}" if waiting else ""
         raise UsageError(f"no {kind} is waited for in run {folder.id}{rest}")
     known = id if any(each.id == id for each in found) else found[0].id
     example = (
-        f'elenco answer {folder.id} {known} "…"' if command == "answer" else f"elenco {command} {folder.id} {known}"
+        f'elenco answer {folder.id} {known}{in_state()} "…"'
+        if command == "answer"
+        else f"elenco {command} {folder.id} {known}{in_state()}"
     )
     what = "the answer" if known == id else "the id of what is to be decided"
     raise UsageError("\n".join([f"give {what}: {example}", *(f"  {_told(each)}" for each in found)]))

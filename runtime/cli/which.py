@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime.errors import DamagedRecord, JournalError, UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State, find_run
 from runtime.journal.lock import is_owned
 
@@ -40,4 +41,6 @@ def refuse_unbegun(folder: RunFolder) -> None:
     if not first and (found := flaw(folder.journal)) and index.row(State(folder.path.parent.parent), folder.id):
         raise DamagedRecord(folder.id, f"run {folder.id} is damaged: {found} in {folder.path}")
     if not first or not isinstance(first[0].event, RunStarted):
-        raise UsageError(f"run {folder.id} never began, so nothing of it is on record: elenco delete {folder.id}")
+        raise UsageError(
+            f"run {folder.id} never began, so nothing of it is on record: elenco delete {folder.id}{in_state()}"
+        )

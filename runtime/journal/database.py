@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from runtime.errors import DamagedRecord, JournalError
+from runtime.errors import DamagedRecord, JournalError, NewerRecord
 from runtime.events import Event, Record, body_of
 
 from .blobs import Blobs
@@ -260,6 +260,6 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def _refuse_newer(path: Path, version: int) -> None:
     if version > SCHEMA:
-        raise JournalError(
+        raise NewerRecord(
             f"the journal {path} has schema version {version}; this Elenco knows versions up to {SCHEMA}: update Elenco"
         )

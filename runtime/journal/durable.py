@@ -27,6 +27,7 @@ from runtime.events import Event, Record, type_of
 
 from .blobs import Blobs
 from .database import BIG, Database
+from .elsewhere import in_state
 from .folder import RunFolder, opening
 from .interface import Clock, Publish, already_recorded, outcome_key
 from .lock import RunLock
@@ -285,7 +286,7 @@ class SqliteJournal:
         return (
             f"cannot write the journal {self._folder.journal}: {_why(error)}; the run stops here, "
             f"the first {self._durable} events are safe"
-            + (f"; go on: elenco resume {self._folder.id}" if self._durable else "")
+            + (f"; go on: elenco resume {self._folder.id}{in_state()}" if self._durable else "")
         )
 
 

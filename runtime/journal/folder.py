@@ -21,6 +21,8 @@ import attrs
 
 from runtime.errors import JournalError, UsageError, did_you_mean
 
+from .elsewhere import in_state
+
 LETTERS = "abcdefghjkmnpqrstvwxyz"
 ALPHABET = "0123456789" + LETTERS
 LEAST_FREE = 256 * 1024
@@ -157,7 +159,7 @@ def find_run(state: State, run_id: str) -> RunFolder:
     if _RUN_ID.fullmatch(run_id) and folder.path.is_dir():
         return folder
     known = run_ids(state)
-    raise UsageError(f"no run '{run_id}' in {state.path}{did_you_mean(run_id, known)}  (elenco runs)")
+    raise UsageError(f"no run '{run_id}' in {state.path}{did_you_mean(run_id, known)}  (elenco runs{in_state()})")
 
 
 def run_ids(state: State) -> list[str]:

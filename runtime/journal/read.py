@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import attrs
 import trio
 
-from runtime.errors import JournalError
+from runtime.errors import JournalError, NewerRecord
 from runtime.events import ApprovalRequested, ModelFinished, QuestionAsked, Record, RunFinished
 
 from . import index
@@ -25,7 +25,17 @@ from .rows import Row
 from .state import RunState
 
 RunStatus: TypeAlias = Literal[
-    "running", "waiting", "held", "interrupted", "forked", "completed", "stopped", "failed", "cancelled", "damaged"
+    "running",
+    "waiting",
+    "held",
+    "interrupted",
+    "forked",
+    "completed",
+    "stopped",
+    "failed",
+    "cancelled",
+    "newer",
+    "damaged",
 ]
 NEVER_BEGAN = "it never began"
 """The problem of a folder whose process died, or was refused, before anything was on record."""
@@ -104,7 +114,7 @@ def _opened(folder: RunFolder) -> Database:
             raise error from None
         if connection.execute("PRAGMA user_version").fetchone()[0] > SCHEMA:
             connection.close()
-            raise JournalError(f"the journal {folder.journal} was made by a newer Elenco: update Elenco") from None
+            raise NewerRecord(f"the journal {folder.journal} was made by a newer Elenco: update Elenco") from None
         return Database(connection, folder.journal)
 
 
@@ -163,7 +173,8 @@ def follow(folder: RunFolder, from_seq: int = 1) -> Follower:
 class RunInfo:
     """One line of the list of runs: its row with what its journal says now.
 
-    `waits_for` are the ids of approvals and questions nobody has answered; `problem` says why a run is damaged.
+    `waits_for` are the ids of approvals and questions nobody has answered; `problem` says why a run is damaged, or
+    newer: written by a newer Elenco.
     """
 
     row: RunRow
@@ -194,6 +205,8 @@ def info(state: State, run_id: str, row: RunRow | None = None) -> RunInfo:
     try:
         with RunReader(folder) as reader:
             found = _live(reader, row, owned)
+    except NewerRecord as error:
+        return RunInfo(row or _unknown(folder.path), "newer", owned, problem=str(error))
     except JournalError as error:
         return RunInfo(row or _unknown(folder.path), "damaged", owned, problem=str(error))
     if found.problem and row is not None and (problem := flaw(folder.journal)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from runtime.errors import JournalError
+from runtime.errors import JournalError, NewerRecord
 from runtime.events import FileChanging
 
 from .blobs import Blobs
@@ -22,12 +22,15 @@ from .state import RunState
 def examine(folder: RunFolder) -> str:
     """What is wrong with a run's record, "" if nothing is: its pages, its events in their order, its kept contents.
 
-    Of a run that is live, what is durable by now. Blocks for about as long as reading all of it takes.
+    Of a run that is live, what is durable by now. Blocks for about as long as reading all of it takes. Raises
+    NewerRecord for one that a newer Elenco wrote.
     """
     if found := flaw(folder.journal):
         return found
     try:
         return _pages(folder) or _events(folder)
+    except NewerRecord:
+        raise
     except sqlite3.Error as error:
         return f"{folder.journal.name} cannot be read: {error}"
     except JournalError as error:

@@ -188,9 +188,9 @@ def amount_text(name: LimitName, value: float) -> str:
         case "timeout":
             return f"{value / 60:g} min" if value >= 60 and value % 60 == 0 else f"{value:.4g} s"
         case "token_budget":
-            return f"{count_text(value)} tokens"
+            return f"{count_text(value)} {'token' if value == 1 else 'tokens'}"
         case "input_budget" | "output_budget":
-            return f"{count_text(value)} {name.removesuffix('_budget')} tokens"
+            return f"{count_text(value)} {name.removesuffix('_budget')} {'token' if value == 1 else 'tokens'}"
         case _:
             one, many = _NOUNS[name]
             return f"{value:g} {one if value == 1 else many}"

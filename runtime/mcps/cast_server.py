@@ -13,6 +13,7 @@ from runtime.asgi import App, Receive, Scope, Send, serve
 from runtime.definitions import Definition
 from runtime.errors import ElencoError, first_of
 from runtime.events import ActorFinished, ActorStarted, Event, ModelFinished, RunFinished, ToolStarted
+from runtime.journal.elsewhere import in_state
 from runtime.library import RunHandle, Runtime, WaitingForHuman
 from runtime.limits.limits import Limits
 from runtime.pipes import pipes
@@ -211,7 +212,7 @@ def _result(run: str, report: Report) -> types.CallToolResult:
 
 
 def _waiting(run: str, waiting: WaitingForHuman) -> types.CallToolResult:
-    text = f"{waiting}   then elenco resume {run}"
+    text = f"{waiting}   then elenco resume {run}{in_state()}"
     return _answer(text, {"run": run, "status": "waiting", "reason": str(waiting)}, is_error=True)
 
 

@@ -76,9 +76,11 @@ class ScriptedProvider:
             raise ProviderError("provider", f"{script.source} has no turns for '{request.agent}'; it has {known}")
         place = script.position(name, request.turn, request.attempt)
         if place is None:
+            count = script.replies(name)
             raise ProviderError(
                 "provider",
-                f"{script.source}: the script of '{name}' is used up: it has {script.replies(name)} replies, "
+                f"{script.source}: the script of '{name}' is used up: "
+                f"it has {count} {'reply' if count == 1 else 'replies'}, "
                 f"{request.actor or request.agent} asks for number {request.turn + 1}",
             )
         self._used[name].add(place)

@@ -22,6 +22,7 @@ from runtime.events import (
     SteerReceived,
 )
 from runtime.journal.budgets import used_beyond
+from runtime.journal.elsewhere import in_state
 from runtime.journal.state import ActorState, RunState
 from runtime.limits.limits import LIMIT_NAMES, LimitName, Limits, amount_text, changed
 
@@ -34,11 +35,13 @@ def events_for(state: RunState, command: Command, run: str, new_id: Callable[[],
     Nothing for one that only a live run can carry out. Raises UsageError where it makes no sense or comes too late.
     """
     if state.finished is not None:
-        more = f"; elenco resume {run} takes limits" if isinstance(command, ChangeLimits) else ""
+        more = f"; elenco resume {run}{in_state()} takes limits" if isinstance(command, ChangeLimits) else ""
         raise UsageError(f"too late: run {run} has ended{more}")
     if state.cancel is not None and not isinstance(command, Cancel | ChangeLimits):
         by = state.cancel.by or "somebody"
-        raise UsageError(f"too late: run {run} was cancelled, by {by}; elenco resume {run} ends it with its report")
+        raise UsageError(
+            f"too late: run {run} was cancelled, by {by}; elenco resume {run}{in_state()} ends it with its report"
+        )
     match command:
         case Approve() | Deny():
             return [_decision(state, command)]

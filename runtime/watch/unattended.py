@@ -9,6 +9,7 @@ import trio
 
 from runtime.errors import UsageError
 from runtime.events import LimitsChanged, Record
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder
 from runtime.journal.overview import overview
 from runtime.journal.read import load
@@ -67,7 +68,7 @@ def append_command(
         for record in visitor.records():
             state = fold(state, record)
         if state.started is None:
-            raise UsageError(f"run {folder.id} never began: elenco delete {folder.id}")
+            raise UsageError(f"run {folder.id} never began: elenco delete {folder.id}{in_state()}")
         events = events_for(state, command, folder.id, new_id)
         records = [Record(state.seq + number, clock(), event) for number, event in enumerate(events, 1)]
         visitor.write(records)

@@ -62,12 +62,12 @@ def runner(base: Path) -> Run:
         state: bool = True,
         **options: Any,
     ) -> subprocess.CompletedProcess[str]:
-        place = ["--state", str(base / "state")] if state and words and words[0] in STATEFUL else []
+        place = {"ELENCO_STATE": str(base / "state")} if state and words and words[0] in STATEFUL else {}
         if input is None:
             options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(
-            [*before, *COMMAND, *words, *place],
-            env={**environment(base / "home"), **(env or {})},
+            [*before, *COMMAND, *words],
+            env={**environment(base / "home"), **place, **(env or {})},
             cwd=cwd or base / "ws",
             input=input,
             capture_output=True,
@@ -84,7 +84,7 @@ def runner(base: Path) -> Run:
 STATEFUL = frozenset(
     {
         "run", "resume", "runs", "show", "tail", "approve", "deny", "say", "hold", "continue", "cancel", "rename",
-        "limits", "delete", "doctor",
+        "limits", "delete", "doctor", "answer", "compact",
     }
 )  # fmt: skip
 
@@ -118,13 +118,13 @@ def start(place: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str, env: Mapping[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
-        where = ["--state", str(place / "state")] if words[0] in STATEFUL else []
+        where = {"ELENCO_STATE": str(place / "state")} if words[0] in STATEFUL else {}
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         process: subprocess.Popen[str] = subprocess.Popen(
-            [*COMMAND, *words, *where],
-            env={**environment(place / "home"), **(env or {})},
+            [*COMMAND, *words],
+            env={**environment(place / "home"), **where, **(env or {})},
             cwd=place / "ws",
             encoding="utf-8",
             start_new_session=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -108,6 +109,26 @@ def test_database_of_a_newer_version_is_refused_not_damaged(elenco: Run, script:
         assert 1 == done.stderr.count("\n")
 
 
+def test_runs_of_a_newer_version_are_listed_as_such(elenco: Run, script: Script, place: Path) -> None:
+    """A record that a newer Elenco wrote is not called damaged: the list and its check say to update Elenco."""
+    run = run_id(elenco("run", "x", "--model", script(SAYS)).stderr)
+    other = run_id(elenco("run", "x", "--model", script(SAYS)).stderr)
+    with sqlite3.connect(place / "state" / "runs" / run / "journal.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    checked = elenco("runs", "--check")
+    told = f"read all of 1 run: none damaged\na newer Elenco wrote {run}: update Elenco\n"
+    assert (1, told) == (checked.returncode, checked.stderr)
+    (place / "state" / "index.db").unlink()
+    listed = elenco("runs")
+    row = next(line for line in listed.stdout.splitlines() if line.startswith(run))
+    assert (0, "of a newer Elenco") == (listed.returncode, row[6:23])
+    assert other in listed.stdout
+    assert f"a newer Elenco wrote {run}: update Elenco\nnext: elenco show RUN\n" == listed.stderr
+    states = {each["id"]: each["state"] for each in map(json.loads, elenco("runs", "--json").stdout.splitlines())}
+    assert {run: "newer", other: "completed"} == states
+
+
 def test_index_of_a_newer_version_is_left_alone_with_a_warning(elenco: Run, script: Script, place: Path) -> None:
     """The list of runs is only a cache: a newer one is told in one line, and stops nothing."""
     elenco("run", "x", "--model", script(SAYS))
@@ -185,6 +206,37 @@ def test_offline_run_makes_no_connection_and_starts_no_process(elenco: Run, plac
     ]
     allowed = (str(place / "state"), str(place / "rt"), "/dev/null", "/dev/tty", "/proc/", "__pycache__")
     assert [] == [call for call in written if not any(part in call for part in allowed)]
+
+
+@pytest.mark.parametrize("named", ["by a flag", "by ELENCO_STATE", "twice"])
+def test_printed_commands_find_the_run_again(elenco: Run, script: Script, place: Path, named: str) -> None:
+    """What a run prints to be typed next works as it stands: with --state where only that flag named the folder."""
+    kept = place / "my runs"
+    flag = () if named == "by ELENCO_STATE" else ("--state", str(kept))
+    env = {} if named == "by a flag" else {"ELENCO_STATE": str(kept)}
+    done = elenco("run", "x", "--model", script(SAYS), *flag, state=False, env=env)
+    typed = re.search(r"elenco (show .*)", done.stderr)
+    assert typed is not None, done.stderr
+    assert ("--state" in typed[1]) == (named == "by a flag")
+    assert 0 == elenco(*shlex.split(typed[1]), state=False, env=env).returncode
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("show", "abcd"), "(elenco runs --state {})"),
+        (("runs",), "each with --state {}"),
+        (("resume", "{}"), "elenco show {} --state {}"),
+    ],
+)
+def test_hints_and_errors_name_the_state_folder_of_the_flag(
+    elenco: Run, script: Script, place: Path, words: tuple[str, ...], told: str
+) -> None:
+    """Commands that errors and lists advise carry the flag, too."""
+    flag = ("--state", str(place / "kept"))
+    run = run_id(elenco("run", "x", "--model", script(SAYS), *flag, state=False).stderr)
+    said = elenco(*(word.format(run) for word in words), *flag, state=False).stderr
+    assert told.format(*[run] * (told.count("{}") - 1), flag[1]) in said
 
 
 def test_two_hundred_characters_of_state_folder_will_do(elenco: Run, script: Script, place: Path) -> None:

@@ -59,6 +59,13 @@ def calls_of(answer: Reply) -> list[ToolCall]:
     return [part for part in answer.parts if isinstance(part, ToolCall)]
 
 
+async def test_a_script_of_one_reply_is_used_up_after_it() -> None:
+    """One reply is told as one, not as several."""
+    model = provider("a: [done]")
+    with pytest.raises(ProviderError, match="it has 1 reply, a asks for number 2"):
+        await reply(model, ask(1))
+
+
 async def test_turns_come_in_order_and_are_streamed() -> None:
     """Turns come in order, streamed in several pieces, with their calls and usage."""
     model = provider("""\

@@ -92,11 +92,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "rt"))
     monkeypatch.chdir(workspace)
     state = open_state(str(tmp_path / "state"))
+    monkeypatch.setenv("ELENCO_STATE", str(state.path))
 
     def elenco(*words: str, input: str = "") -> Said:
         capsys.readouterr()
         with typed(input, monkeypatch):
-            code = main([*words, "--state", str(state.path)])
+            code = main(list(words))
         captured = capsys.readouterr()
         return Said(code, captured.out, captured.err)
 

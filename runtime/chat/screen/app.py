@@ -28,6 +28,7 @@ from runtime.cli.choices import Allow, Refuse, choice_of
 from runtime.cli.visible import one_line, visible
 from runtime.errors import ElencoError
 from runtime.events import ApprovalRequested, QuestionAsked
+from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State
 from runtime.outline import RunOptions
 from runtime.watch.commands import Answer, Approve, Cancel, Deny
@@ -383,9 +384,9 @@ class ChatApp(App[None]):
             return []
         run = session.run
         if session.unfinished and self.detach:
-            return [f"run {run} goes on by itself   back to it: elenco chat --resume {run}"]
+            return [f"run {run} goes on by itself   back to it: elenco chat --resume {run}{in_state()}"]
         half = "the turn was left half-way, and is finished first   " if session.unfinished else ""
-        return [f"{half}go on: elenco chat --resume {run}"]
+        return [f"{half}go on: elenco chat --resume {run}{in_state()}"]
 
     def _handle_exception(self, error: Exception) -> None:
         """A fault of ours ends the screen; whoever has begun it tells of it."""

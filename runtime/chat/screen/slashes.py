@@ -18,6 +18,7 @@ from runtime.chat.session import BY, Session
 from runtime.cli.tree import rows
 from runtime.cli.visible import one_line
 from runtime.errors import ElencoError, UsageError
+from runtime.journal.elsewhere import in_state
 from runtime.limits.limits import count_text
 from runtime.watch.commands import ChangeLimits, SwitchServer
 
@@ -203,7 +204,9 @@ class Slashes:
             raise UsageError(f"write /fork or /fork N, N below {len(session.turns)}, the turns so far")
         before = session.run
         await session.branch(back)
-        self._app.tell(f"what you say next begins a branch; the original stays: elenco chat --resume {before}")
+        self._app.tell(
+            f"what you say next begins a branch; the original stays: elenco chat --resume {before}{in_state()}"
+        )
 
     async def _sessions(self, given: Given) -> None:
         self._refuse_busy()

@@ -12,7 +12,7 @@ import { agentsOf, chosenRuns } from "../runlist.js";
 
 const AGAIN = 2000;
 const FIRST = 200;
-const STATES = ["live", "waiting", "interrupted", "forked", "completed", "stopped", "failed", "cancelled", "damaged"];
+const STATES = ["live", "waiting", "interrupted", "forked", "completed", "stopped", "failed", "cancelled", "newer", "damaged"];
 
 export default function Runs() {
   const [runs, setRuns] = useState(null);
@@ -58,7 +58,7 @@ export default function Runs() {
 }
 
 function Row({ run }) {
-  const word = run.waits_for.length ? `waiting: ${run.waits_for.join(", ")}` : run.problem ? `damaged: ${run.problem}` : run.reason ? `${run.state}: ${run.reason}` : run.state;
+  const word = run.waits_for.length ? `waiting: ${run.waits_for.join(", ")}` : run.problem ? `${run.state}: ${run.problem}` : run.reason ? `${run.state}: ${run.reason}` : run.state;
   return html`<tr class=${run.owned ? "live" : ""}>
     <td><a href=${`#/run/${run.id}`}>${run.id}</a>${run.name && html` <span class="dim">${run.name}</span>`}</td>
     <td><span class=${`state ${run.state}`}>${word}</span></td>
