@@ -131,14 +131,14 @@ class Adversary:
         )
 
     async def _chant(self, random: Random, request: ModelRequest, emit: Emit) -> None:
-        """Say the same thing over and over, up to the output cap or, sometimes, with no end at all."""
+        """Say the same thing over and over, slower and slower, up to the output cap or, sometimes, with no end at all."""
         piece = "and so it goes on and on, as was said before. "
         endless = self.world.limits.timeout is not None and random.random() < 0.3
         said = 0
         while endless or said < request.max_output_tokens * 4:
             emit((Delta("text", piece),))
             said += len(piece)
-            await trio.sleep(0.01 if said < 20_000 else 5.0)
+            await trio.sleep(0.01 if said < 20_000 else said / 4_000)
 
     # --- what it says --------------------------------------------------------------------------------------------
 
