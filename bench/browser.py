@@ -182,15 +182,22 @@ class Page:
             raise
 
     def click(self, selector: str, text: str = "") -> None:
-        """Click the first visible element that matches, whose name or text contains `text`, as a mouse would."""
+        """Click the first visible element that matches, whose name or text contains `text`, as a mouse would.
+
+        It has to stand still for a moment: while a page fills, what is clicked would no longer be there.
+        """
         where = self.until(
-            f"""(() => {{
+            f"""(async () => {{
+              const moment = () => new Promise((go) => setTimeout(go, 20));
               for (const each of document.querySelectorAll({json.dumps(selector)})) {{
                 const name = (each.getAttribute("aria-label") ?? "") + " " + each.textContent;
                 if (!name.includes({json.dumps(text)}) || each.disabled) continue;
                 each.scrollIntoView({{block: "center", behavior: "instant"}});
+                const before = each.getBoundingClientRect();
+                if (!before.width) continue;
+                await moment();
                 const box = each.getBoundingClientRect();
-                if (!box.width) continue;
+                if (box.x !== before.x || box.y !== before.y) continue;
                 const x = box.x + box.width / 2, y = box.y + box.height / 2;
                 if (each.contains(document.elementFromPoint(x, y))) return [x, y];
               }}

@@ -131,7 +131,7 @@ class Adversary:
         )
 
     async def _chant(self, random: Random, request: ModelRequest, emit: Emit) -> None:
-        """Say the same thing over and over, slower and slower, up to the output cap or, sometimes, with no end at all."""
+        """Say the same over and over, slower and slower, up to the output cap or, sometimes, with no end at all."""
         piece = "and so it goes on and on, as was said before. "
         endless = self.world.limits.timeout is not None and random.random() < 0.3
         said = 0
