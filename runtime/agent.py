@@ -249,8 +249,9 @@ class Agent(Actor[Assignment, Report]):
 
     def _add(self, reply: AssistantMessage) -> None:
         self.history.add(reply)
+        self.cut_text = ""
         if reply.text.strip():
-            self.standing.said, self.cut_text = reply.text, ""
+            self.standing.said = reply.text
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> Stop | None:
         work = self.work = self.work or Round(calls, self.result_cap)

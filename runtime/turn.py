@@ -178,13 +178,19 @@ async def _attempt(
         settle(me, model, grant, usage, partial.cost_usd if partial is not None else None, replied=False)
         if shown.any:
             run.append(ModelWithdrawn(actor=me.path, turn=me.turn, why=error.message))
+        _keep_words(me, purpose, shown)
         raise
     except BaseException:
         settle(me, model, grant, _guess(grant, shown), None, replied=False)
-        if purpose != "summary" and len(text := "".join(shown.text)) > len(me.cut_text):
-            me.cut_text = text
+        _keep_words(me, purpose, shown)
         raise
     return _accept(me, model, reply, grant, purpose, trio.current_time() - started, shown)
+
+
+def _keep_words(me: Agent, purpose: Purpose, shown: Shown) -> None:
+    """What was said before it broke off is the actor's partial answer, until a whole reply comes."""
+    if purpose != "summary" and len(text := "".join(shown.text)) > len(me.cut_text):
+        me.cut_text = text
 
 
 _NEVER_BILLED = frozenset({"connect", "auth", "rate_limit", "overloaded", "context_length", "http"})

@@ -66,6 +66,9 @@ def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]
             yield ""
             yield "## Output"
             yield visible(json.dumps(report["output"], ensure_ascii=False, indent=2))
+        if report["status"] != "completed" and not owned:
+            yield ""
+            yield f"go on: {go_on(run, report.get('reason'))}"
 
 
 def _status(state: RunState, report: JsonObject | None, owned: bool) -> str:

@@ -111,6 +111,25 @@ def test_script_that_is_used_up_fails_with_exit_1(elenco: Run, script: Script) -
     assert re.search(r"^failed   1 step, ", done.stderr, re.MULTILINE)
 
 
+def test_what_was_said_before_a_stream_died_is_the_partial_answer(elenco: Run, script: Script) -> None:
+    """The words of the attempt that broke off are kept, and `show` says how a failed run goes on."""
+    dies = "coordinator:\n  - {text: Half an answer, fail: {kind: http, message: it broke}}\n"
+    done = elenco("run", "Look", "--model", script(dies))
+    assert 1 == done.returncode
+    assert "Partial answer (failed):\nHalf an answer\n" in done.stdout + done.stderr
+    run = done.stderr.rpartition("elenco show ")[2].strip()
+    page = elenco("show", run).stdout
+    assert page.endswith(f"## Partial answer\nHalf an answer\n\ngo on: elenco resume {run}\n")
+
+
+def test_a_reply_without_words_ends_what_an_earlier_attempt_had_said(elenco: Run, script: Script) -> None:
+    """Once a whole reply has come, the words of an attempt before it are nobody's partial answer."""
+    lines = ["{text: Half, fail: {kind: truncated, retryable: true, retry_after: 0}}", "calls: [{name: list_files}]"]
+    done = elenco("run", "Look", "--model", script("coordinator:\n" + "".join(f"  - {each}\n" for each in lines)))
+    assert 1 == done.returncode
+    assert "Half" not in done.stdout + done.stderr
+
+
 def test_nobody_is_left_without_a_word(elenco: Run, script: Script) -> None:
     """Off a terminal there is a line a second: who is waited for, or writes, and what is used of what."""
     text = "One, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, thirteen."
