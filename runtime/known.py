@@ -151,6 +151,12 @@ def place_of(
     return Place(provider, model, wire, base_url, base_from, key or None, key_env or "")
 
 
+def refuse_odd_key(place: Place) -> None:
+    """Raises UsageError where the key could not be sent in a header; it is not shown."""
+    if place.key is not None and not (place.key.isascii() and place.key.isprintable() and " " not in place.key):
+        raise UsageError(f"the key in {place.key_from} is none: it holds a space, a line end or a strange character")
+
+
 def unusable(url: str) -> str:
     """Why nobody can be asked at a base URL, or nothing; no part of it is repeated, for it may hold a password."""
     from urllib.parse import urlsplit
@@ -196,4 +202,4 @@ def check_name(
 
         load_script(Path(model))
     else:
-        place_of(full_name, flags, configured, environment, where)
+        refuse_odd_key(place_of(full_name, flags, configured, environment, where))

@@ -19,7 +19,7 @@ from .known import OFFLINE as OFFLINE
 from .known import Known as Known
 from .known import ModelFlags as ModelFlags
 from .known import default_model as default_model
-from .known import key_variable, place_of, split_name
+from .known import key_variable, place_of, refuse_odd_key, split_name
 from .limits.price import Price
 from .model import Provider
 from .prices import ModelInfo, doubt, lookup
@@ -166,10 +166,7 @@ class Models:
         url = place.base_url or dialect.base_url
         if not url:
             raise UsageError(f"{place.provider} needs its address: --base-url URL")
-        if place.key is not None and not (place.key.isascii() and place.key.isprintable() and " " not in place.key):
-            raise UsageError(
-                f"the key in {place.key_from} is none: it holds a space, a line end or a strange character"
-            )
+        refuse_odd_key(place)
         server = Server(place.provider, place.wire, dialect, url, place.base_from, place.key, place.key_from)
         own = self._configured.get(place.provider)
         waits = {_WAITS[name]: seconds for name, seconds in own.timeouts.items()} if own is not None else {}

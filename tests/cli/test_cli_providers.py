@@ -160,6 +160,13 @@ def test_closed_port_is_told_within_six_seconds(ask: Run) -> None:
     assert re.search(rf"^error: nothing listens at {url} \(from --base-url\); 3 tries in [2-5] s$", done.stderr, re.M)
 
 
+def test_a_key_that_cannot_be_sent_is_refused_before_anything_begins(elenco: Run) -> None:
+    """A line end in a key is told in one line that does not show the key; no run is begun."""
+    done = elenco("run", "writer", "Hello", "--model", "anthropic/any", env={"ANTHROPIC_API_KEY": "hid\nden"})
+    why = "the key in ANTHROPIC_API_KEY is none: it holds a space, a line end or a strange character"
+    assert (2, "", f"error: {why}\n") == (done.returncode, done.stdout, done.stderr)
+
+
 def test_check_asks_only_who_has_a_key(elenco: Run, serve: Serve, place: Path) -> None:
     """models --check makes one call to each provider with a key, says what came of it, and shows no key."""
     good, asked = serve(GOOD)
