@@ -51,9 +51,6 @@ def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]
         yield f"? {request.actor} asks ({request.id})  {what}"
     for question in state.pending_questions:
         yield f"? {question.actor} asks you ({question.id})  {visible(question.text)}"
-    if report is None and not owned:
-        yield ""
-        yield f"go on: {go_on(run, None)}"
     if report:
         yield ""
         yield "## Answer" if report["status"] == "completed" else "## Partial answer"
@@ -66,9 +63,9 @@ def page(state: RunState, run: str, *, full: bool, owned: bool) -> Iterator[str]
             yield ""
             yield "## Output"
             yield visible(json.dumps(report["output"], ensure_ascii=False, indent=2))
-        if report["status"] != "completed" and not owned:
-            yield ""
-            yield f"go on: {go_on(run, report.get('reason'))}"
+    if not owned and (report is None or report["status"] != "completed"):
+        yield ""
+        yield f"go on: {go_on(run, report.get('reason') if report else None)}"
 
 
 def _status(state: RunState, report: JsonObject | None, owned: bool) -> str:
