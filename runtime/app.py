@@ -35,7 +35,7 @@ from .journal.nursery import serving
 from .journal.state import RunState
 from .journal.veiled import VeiledJournal
 from .limits.ledger import Ledger
-from .limits.limits import ROOT_DEFAULTS, Limits, needs_price, tightest
+from .limits.limits import ROOT_DEFAULTS, Limits, tightest
 from .mcps.entry import Entry
 from .mcps.fleet import Fleet
 from .mcps.session import Surroundings
@@ -107,6 +107,7 @@ def plan(
     added = plugins()
     given = {**added.providers, **(providers or {})}
     seen = seen or outline(options, given)
+    seen.refuse_unpriced()
     here, own = seen.here, seen.user
     models = Models(
         options.model,
@@ -130,11 +131,6 @@ def plan(
         own_tools(known, member)
         ref = models.resolve(member.model or seen.model)
         doubts[models.doubt(ref.full_name)] = None
-        if ref.price is None and needs_price(limits, limits_of(member)):
-            why = models.doubt(ref.full_name) or (
-                f"no price is known for {ref.full_name}; give one under 'models:' in elenco.yaml, or use --token-budget"
-            )
-            raise UsageError(f"cost_budget cannot be kept: {why}")
     try:
         workspace = Workspace(options.workspace)
     except PathError as error:

@@ -17,7 +17,7 @@ from .config import Config
 from .definitions import Definition, FaultyAgent
 from .errors import DefinitionError, Fault, UsageError
 from .handwritten import read_text
-from .known import BUILT_IN, KNOWN, OFFLINE, ModelFlags, check_name, default_model
+from .known import BUILT_IN, KNOWN, OFFLINE, ModelFlags, check_name, default_model, split_name
 from .mcps.entry import Entry
 from .mcps.settings import JSON_FILE, servers_of, switched
 from .plugins import plugins
@@ -142,6 +142,26 @@ class Outline:
     def walls(self) -> Walls:
         """The walls around commands: flags, the user's settings, and what the workspace's make higher."""
         return composed(self.here.sandbox, self.user.sandbox, self.options.sandbox, self.options.network)
+
+    def refuse_unpriced(self) -> None:
+        """Raises UsageError where a cost budget binds a member and nobody knows the price of the model it asks."""
+        everybodys = (self.options.limits, self.root.caps, self.here.limits, self.user.limits)
+        whole = any(each.cost_budget is not None for each in everybodys)
+        bound = [member for member in self.members if whole or member.caps.cost_budget is not None]
+        if not bound:
+            return
+        from .prices import doubt, lookup, models_from
+
+        own = {**models_from(self.user.models, self.user.path), **models_from(self.here.models, self.here.path)}
+        for member in bound:
+            provider, model = split_name(member.model or self.model, self.options.model)
+            info = None if provider in BUILT_IN else lookup(provider, model, own)
+            if provider in BUILT_IN or (info is not None and info.price is not None):
+                continue
+            name = f"{provider}/{model}"
+            why = "" if self.options.model.base_url else doubt(name, own)
+            cure = f"no price is known for {name}; give one under 'models:' in elenco.yaml, or use --token-budget"
+            raise UsageError(f"cost_budget cannot be kept: {why or cure}")
 
 
 def _as_found(cast: Cast) -> Cast:

@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_output(Path(arguments.output))
     seen = outline(options, tools=TOOL_NAMES)
+    seen.refuse_unpriced()
     open_state(arguments.state)  # told before anything is shown
     if not (arguments.json or arguments.quiet):
         print(
