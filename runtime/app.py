@@ -166,14 +166,9 @@ def plan(
 
 def _summary_model(seen: Outline, models: Models) -> str | None:
     """The model the settings name for summaries. Raises UsageError for one nobody can ask."""
-    config = seen.here if seen.here.context.summary_model else seen.user
-    name = config.context.summary_model
+    name = seen.here.context.summary_model or seen.user.context.summary_model
     if name is not None:
-        try:
-            models.resolve(name)
-        except UsageError as error:
-            said = str(error).replace(" in --model", "")
-            raise UsageError(f"{config.path}: context.summary_model: {said}") from None
+        models.resolve(name)
     return name
 
 

@@ -214,6 +214,13 @@ def outline(
         model,
         "--model" if options.model.model or not (here.model or user.model) else (here if here.model else user).path,
     )
+    named = here if here.context.summary_model else user
+    if named.context.summary_model:
+        try:
+            check(named.context.summary_model, "it")
+        except UsageError as error:
+            said = str(error).replace(" in it", "", 1)
+            raise UsageError(f"{named.path}: context.summary_model: {said}") from None
     _refuse_output(options, root, members, model)
     here, counted, notice = counting(options.workspace, here, found)
     cast = drafted(counted).watched({**user.loops, **here.loops})

@@ -26,7 +26,7 @@ from .known import BUILT_IN
 from .limits.price import Price
 from .messages import Usage
 from .nearness import MOST, letters_apart
-from .wire.shapes import is_object
+from .shapes import is_object
 
 
 @attrs.frozen

@@ -106,7 +106,8 @@ def vet_config(
     """
     fields = _fields(Source(config.path, content.removeprefix("\ufeff").replace("\r\n", "\n")), CONFIG_KEYS)
     faults = _rules(fields.place("permissions"), names, servers) + _model(fields.place("model"), check_model)
-    faults += _prices(fields.place("models"))
+    inside = {key.plain(): value for key, value in _pairs(fields.place("context"))}
+    faults += _model(inside.get("summary_model"), check_model) + _prices(fields.place("models"))
     if config.loops:
         faults += _loops(fields.place("loops"), config.loops)
     return sorted(faults, key=lambda fault: (fault.line, fault.column))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from runtime.errors import UsageError
-from runtime.known import ModelFlags
 from runtime.outline import RunOptions
 
-from .command_run import flag_limits
+from .command_run import flag_limits, model_flags
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -20,9 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = RunOptions(
         agent=arguments.agent or "coordinator",
         task="-",
-        model=ModelFlags(
-            arguments.model, arguments.base_url, arguments.wire, Path(arguments.record) if arguments.record else None
-        ),
+        model=model_flags(arguments),
         limits=flag_limits(arguments),
         allow=tuple(arguments.allow),
         ask=tuple(arguments.ask),

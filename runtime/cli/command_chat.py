@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.journal.folder import RunFolder, State, open_state
-from runtime.known import ModelFlags
 from runtime.outline import RunOptions, outline
 
-from .command_run import flag_limits, output_schema
+from .command_run import flag_limits, model_flags, output_schema, refuse_unknown_servers
+from .streams import check_output
 from .which import find
 
 if TYPE_CHECKING:
@@ -23,14 +23,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Talk until the human leaves; Ctrl-C cancels the turn. The last turn's exit code counts. Raises ElencoError."""
     options = options_of(arguments, None, headless=_headless(arguments))
     if not arguments.resume:
-        outline(options)
+        _look_first(arguments, options)
     state = open_state(arguments.state)
     folder = find(state, arguments.resume) if arguments.resume else None
-    if not (arguments.plain or arguments.no_input or arguments.json) and sys.stdin.isatty() and sys.stdout.isatty():
+    in_lines = arguments.plain or arguments.no_input or arguments.json or arguments.output or arguments.quiet
+    if not in_lines and sys.stdin.isatty() and sys.stdout.isatty():
         if codecs.lookup(sys.stdout.encoding).name == "utf-8":
             return _screen(arguments, state, options, folder)
         print(f"in lines: the screen needs UTF-8, not {sys.stdout.encoding} (LC_ALL=C.UTF-8)", file=sys.stderr)
     return _lines(arguments, state, options, folder)
+
+
+def _look_first(arguments: argparse.Namespace, options: RunOptions) -> None:
+    """Raises UsageError, DefinitionError for what can be told of a slip before anything is shown."""
+    if arguments.output:
+        check_output(Path(arguments.output))
+    refuse_unknown_servers(arguments, options.workspace)
+    outline(options).refuse_unpriced()
 
 
 def _headless(arguments: argparse.Namespace) -> bool:
@@ -43,7 +52,7 @@ def _screen(arguments: argparse.Namespace, state: State, options: RunOptions, fo
 
         earlier = on_record(folder, headless=False)  # also of a live one: it is watched
         options = options_of(arguments, earlier, headless=False)
-        outline(options)
+        _look_first(arguments, options)
     from runtime.chat.screen import show
 
     return show(arguments, state, options, folder)
@@ -56,7 +65,7 @@ def _lines(arguments: argparse.Namespace, state: State, options: RunOptions, fol
 
         earlier = look_up(state, folder.id, headless=_headless(arguments))
         options = options_of(arguments, earlier, headless=_headless(arguments))
-        outline(options)
+        _look_first(arguments, options)
     from .line_chat import talk
 
     return talk(arguments, state, options, earlier)
@@ -67,7 +76,7 @@ def options_of(arguments: argparse.Namespace, earlier: Earlier | None, headless:
     given = RunOptions(
         agent=arguments.agent or (earlier.options.agent if earlier is not None else "coordinator"),
         task="",
-        model=ModelFlags(arguments.model, arguments.base_url, arguments.wire),
+        model=model_flags(arguments),
         workspace=Path(arguments.workspace or "."),
         limits=flag_limits(arguments),
         allow=tuple(arguments.allow),

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from runtime.errors import UsageError
+from runtime.errors import UsageError, did_you_mean
 from runtime.journal.elsewhere import in_state
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
-from runtime.outline import RunOptions, outline
+from runtime.outline import RunOptions, outline, settings_of
 
 from .advice import who_answers
 from .detached import detach, refuse_unread
-from .streams import as_text, check_output
+from .streams import as_text, check_output, check_record
 from .visible import one_line
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = RunOptions(
         agent=agent,
         task=as_text(task),
-        model=ModelFlags(
-            arguments.model, arguments.base_url, arguments.wire, Path(arguments.record) if arguments.record else None
-        ),
+        model=model_flags(arguments),
         workspace=workspace,
         limits=flag_limits(arguments),
         allow=tuple(arguments.allow),
@@ -68,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         options = earlier.followed_by(options, workspace=True)
     if arguments.output:
         check_output(Path(arguments.output))
+    refuse_unknown_servers(arguments, workspace)
     seen = outline(options, tools=TOOL_NAMES)
     seen.refuse_unpriced()
     open_state(arguments.state)  # told before anything is shown
@@ -85,6 +84,29 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.detach:
         return start(ready, arguments.state, shown, earlier)
     return detach(lambda began: start(ready, arguments.state, attrs.evolve(shown, began=began), earlier))
+
+
+def model_flags(arguments: argparse.Namespace) -> ModelFlags:
+    """What the flags say about models. Raises UsageError for a folder nothing could be recorded in."""
+    record = Path(arguments.record) if arguments.record else None
+    if record is not None:
+        check_record(record)
+    return ModelFlags(arguments.model, arguments.base_url, arguments.wire, record)
+
+
+def refuse_unknown_servers(arguments: argparse.Namespace, workspace: Path) -> None:
+    """Raises UsageError where --mcp or --no-mcp names a server that stands in no file here, DefinitionError."""
+    named = [("--mcp", name) for name in arguments.mcp] + [("--no-mcp", name) for name in arguments.no_mcp]
+    if not named:
+        return
+    from runtime.mcps.settings import servers_of
+
+    known = servers_of(workspace, *settings_of(workspace)).entries
+    for flag, name in named:
+        if name not in known:
+            raise UsageError(
+                f"{flag} {name}: no MCP server has that name{did_you_mean(name, known)}  (elenco mcp list)"
+            )
 
 
 def output_schema(arguments: argparse.Namespace) -> JsonObject | None:

@@ -16,10 +16,10 @@ from typing import Any, TextIO, get_args
 from runtime import wire
 from runtime.messages import Reasoning, Text, ToolCall, Usage
 from runtime.model import ProviderError, Reply
+from runtime.shapes import is_object
 from runtime.wire.deep_json import read_json
 from runtime.wire.names import expose
 from runtime.wire.schemas import prepare, prepare_text
-from runtime.wire.shapes import is_object
 
 _UNUSABLE = 2
 

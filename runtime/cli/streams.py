@@ -49,6 +49,15 @@ def check_output(path: Path) -> None:
         raise UsageError(f"--output {path}: it cannot be written")
 
 
+def check_record(folder: Path) -> None:
+    """Whether files could be written in a folder that may have to be made. Raises UsageError."""
+    there = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise UsageError(f"--record {folder}: {there} is no folder")
+    if not os.access(there, os.W_OK):
+        raise UsageError(f"--record {folder}: nothing can be written in {there}")
+
+
 def prepare() -> None:
     """A stream that was closed reads and writes nothing; one that cannot show a character shows a stand-in."""
     codecs.register_error("elenco", _stand_in)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 import attrs
 
 from runtime.messages import Image, JsonObject
+from runtime.shapes import is_list
 from runtime.tools import Output
-from runtime.wire.shapes import is_list
 
 MOST_IMAGES = 8
 MOST_IMAGE_CHARS = 5_000_000

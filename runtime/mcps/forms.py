@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 
-from runtime.wire.shapes import is_list
+from runtime.shapes import is_list
 
 Value: TypeAlias = "str | int | float | bool | list[str]"
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import attrs
 
 from runtime.messages import JsonObject
+from runtime.shapes import is_list
 from runtime.tools import Effects
-from runtime.wire.shapes import is_list
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from runtime.wire.shapes import is_list, is_object
+from runtime.shapes import is_list, is_object
 
 _LOCAL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}\Z")
 _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-zA-Z0-9-]{2,59})(?![\w-])")

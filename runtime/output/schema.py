@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import attrs
 
 from runtime.schema_words import fault_lines
+from runtime.shapes import is_list, is_object
 from runtime.wire.schema_nodes import LEVELS, MAPS
 from runtime.wire.schema_refs import target
-from runtime.wire.shapes import is_list, is_object
 
 Step: TypeAlias = str | int
 _MOST_FAULTS = 8

@@ -12,7 +12,7 @@ import attrs
 
 from runtime.messages import Opaque, Part, Reasoning, Text, ToolCall
 from runtime.model import Delta, Reply
-from runtime.wire.shapes import is_list, is_object
+from runtime.shapes import is_list, is_object
 
 MARK = "[redacted]"
 

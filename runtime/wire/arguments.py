@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 from runtime.messages import JsonObject
+from runtime.shapes import is_object
 
-from .shapes import is_object
 from .strict_json import repaired_values, strict_decoder
 from .surrogates import repaired
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from runtime.messages import ToolCall
 from runtime.model import Delta, DeltaKind, ProviderError, Reply
+from runtime.shapes import is_list, is_object
 
 from .arguments import parse_arguments
 from .failures import protocol, stream_failure, truncated
-from .shapes import is_list, is_object
 from .surrogates import Halves
 
 _raw_decode = json.JSONDecoder().raw_decode

@@ -13,10 +13,10 @@ from typing import Any
 import attrs
 
 from runtime.messages import ToolCall
+from runtime.shapes import is_object
 
 from .arguments import is_complete
 from .assembly import as_id, tool_call
-from .shapes import is_object
 
 _KNOWN = {"index", "id", "type", "function"}
 

@@ -12,12 +12,12 @@ import attrs
 
 from runtime.messages import Finish, Opaque, Part, Reasoning, Text, Usage
 from runtime.model import Delta, ProviderError, Reply
+from runtime.shapes import is_list, is_object
 
 from .assembly import Assembly
 from .chat_calls import Calls, merged
 from .failures import protocol
 from .reasoning_details import Details
-from .shapes import is_list, is_object
 from .surrogates import repaired
 from .usage import chat_usage
 

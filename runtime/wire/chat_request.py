@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime.messages import AssistantMessage, Message, Opaque, Reasoning, Text, ToolCall, ToolResults, UserMessage
 from runtime.model import ModelRequest
+from runtime.shapes import is_list
 
 from .dialects import Dialect
 from .encoding import (
@@ -22,7 +23,6 @@ from .encoding import (
     tool_name,
 )
 from .output_schema import is_strict
-from .shapes import is_list
 
 _UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """What Google documents for a call that another model made: Gemini 3 refuses one without a signature."""

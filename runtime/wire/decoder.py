@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 
 from runtime.model import Delta, Reply
+from runtime.shapes import is_object
 
 from .assembly import Assembly
 from .failures import error_object, http_failure, protocol, truncated
-from .shapes import is_object
 from .sse import EventStream
 
 EVENT_LIMIT = 16 << 20

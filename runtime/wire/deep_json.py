@@ -6,8 +6,9 @@ import json
 import re
 from typing import Any
 
+from runtime.shapes import is_list, is_object
+
 from .arguments import nested_deeper
-from .shapes import is_list, is_object
 
 _SAFE_DEPTH = 100
 _SPACE = re.compile(r"[ \t\n\r]*")

@@ -14,8 +14,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from runtime.model import ErrorKind, ProviderError
+from runtime.shapes import is_list, is_object
 
-from .shapes import is_list, is_object
 from .surrogates import repaired
 
 _MONEY = {

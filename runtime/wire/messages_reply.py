@@ -9,11 +9,11 @@ import attrs
 
 from runtime.messages import Finish, Opaque, Part, Reasoning, Text, ToolCall, Usage
 from runtime.model import Delta, ProviderError, Reply
+from runtime.shapes import is_list, is_object
 
 from .arguments import parse_arguments
 from .assembly import Assembly, as_id, tool_call
 from .failures import protocol
-from .shapes import is_list, is_object
 from .surrogates import repaired
 from .usage import messages_usage
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import attrs
 
 from runtime.messages import AssistantMessage, JsonObject, Opaque, Part, Reasoning, Text, ToolCall
-
-from .shapes import is_object
+from runtime.shapes import is_object
 
 
 def without_reasoning(message: AssistantMessage, *, settled: bool) -> AssistantMessage:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.messages import JsonObject
+from runtime.shapes import is_object
 
 from .schema_refs import nodes
 from .schemas import prepare
-from .shapes import is_object
 
 _STRICT = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "$defs"}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .shapes import is_object
+from runtime.shapes import is_object
+
 from .surrogates import repaired
 
 _GROWING = ("text", "summary", "data")

@@ -13,10 +13,10 @@ import attrs
 
 from runtime.messages import Finish, Opaque, Part, Reasoning, Text, ToolCall, Usage
 from runtime.model import Delta, DeltaKind, ProviderError, Reply
+from runtime.shapes import is_list, is_object
 
 from .assembly import Assembly, as_id, tool_call
 from .failures import protocol
-from .shapes import is_list, is_object
 from .surrogates import repaired
 from .usage import responses_usage
 

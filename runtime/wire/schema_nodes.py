@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .shapes import is_list, is_object
+from runtime.shapes import is_list, is_object
+
 from .surrogates import repaired
 
 LEVELS = 100

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, unquote
 
+from runtime.shapes import is_list, is_object
+
 from .schema_nodes import LISTS, MAPS, SINGLES
-from .shapes import is_list, is_object
 
 _IN_PLACE_LISTS = ("anyOf", "oneOf", "allOf")
 _IN_PLACE_SINGLES = ("not", "if", "then", "else")

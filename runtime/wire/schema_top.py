@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.shapes import is_list, is_object
+
 from .schema_refs import target
-from .shapes import is_list, is_object
 
 _REFUSED = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const", "$ref")
 _MOST_BRANCHES = 1000

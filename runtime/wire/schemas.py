@@ -18,12 +18,12 @@ from typing import Any, Literal
 import attrs
 
 from runtime.messages import JsonObject
+from runtime.shapes import is_list, is_object
 
 from .deep_json import read_json
 from .schema_nodes import LEVELS, Repair
 from .schema_refs import Refs
 from .schema_top import Unusable, flattened
-from .shapes import is_list, is_object
 from .surrogates import to_utf8
 
 SIZE_LIMIT = 65536

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .shapes import is_list, is_object
+from runtime.shapes import is_list, is_object
+
 from .surrogates import repaired
 
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.messages import Usage
-
-from .shapes import is_object
+from runtime.shapes import is_object
 
 
 def chat_usage(raw: Mapping[str, Any]) -> Usage:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .conftest import Lines, Open, Place, Serve
 
 THINKS = """
@@ -131,3 +133,13 @@ def test_a_chat_in_lines_gives_events_as_json(place: Place, lines: Lines) -> Non
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert ["one", "two"] == [event["task"] for event in events if event["type"] == "run.started"]
     assert 2 == sum(event["type"] == "run.finished" for event in events)
+
+
+def test_a_chat_records_exchanges_and_writes_its_answer_where_flags_say(
+    place: Place, lines: Lines, serve: Serve, tmp_path: Path
+) -> None:
+    """--record keeps every turn's exchange, --output the last answer, as they do for a run."""
+    words = ("--record", str(tmp_path / "raw"), "--output", str(tmp_path / "answer"))
+    assert 0 == lines("one\ntwo\n", "--model", "lab/fake-1", "--base-url", serve("Hello."), *words).returncode
+    assert ["001-fake-1.json", "002-fake-1.json"] == sorted(file.name for file in (tmp_path / "raw").iterdir())
+    assert "Hello." == (tmp_path / "answer").read_text().strip()

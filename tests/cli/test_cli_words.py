@@ -122,6 +122,14 @@ SLIPS = {
     "chat model": ("unknown provider 'antropic' in --model", "chat", "--model", "antropic/claude", "--plain"),
     "chat limit": ("--max-steps must be a number, not 'many'", "chat", "--resume", "zzzz", "--max-steps", "many"),
     "chat run": ("no run 'zzzz' in ", "chat", "--resume", "zzzz"),
+    "price": (
+        "cost_budget cannot be kept: no price is known for server/foo; give one under 'models:'",
+        *("run", "x", "--cost-budget", "1", "--base-url", "http://127.0.0.1:1/v1", "--model", "foo"),
+    ),
+    "server": ("--mcp way: no MCP server has that name  (elenco mcp list)", "run", "x", "--mcp", "way"),
+    "record": ("--record /dev/null/x: /dev/null is no folder", "run", "x", "--record", "/dev/null/x"),
+    "chat server": ("--no-mcp way: no MCP server has that name", "chat", "--plain", "--no-mcp", "way"),
+    "chat output": ("--output /nowhere/x: there is no folder /nowhere", "chat", "--output", "/nowhere/x"),
     "tools": ("unknown agent 'writr'", "tools", "--agent", "writr"),
     "file": ("there is no file agents/none.md", "check", "agents/none.md"),
     "too much": ("one word too many: 'b'", "show", "a", "b"),
@@ -194,6 +202,9 @@ QUICK = [
     "chat model",
     "chat limit",
     "chat run",
+    "price",
+    "server",
+    "record",
 ]
 
 
@@ -203,6 +214,16 @@ def test_slip_loads_nothing_slow(elenco: Run, slip: str) -> None:
     loaded = loaded_by(elenco(*SLIPS[slip][1:], env=IMPORTS))
     assert "runtime.errors" in loaded
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_summary_model_nobody_knows_is_a_quick_slip_and_a_fault_with_its_place(elenco: Run, place: Path) -> None:
+    """A mistyped `context.summary_model` is refused before anything loads; check points at it."""
+    (place / "ws" / "elenco.yaml").write_text("context:\n  summary_model: antropic/x\n")
+    refused = elenco("run", "x", env=IMPORTS)
+    told = "unknown provider 'antropic'; did you mean 'anthropic'?"
+    assert f"error: elenco.yaml: context.summary_model: {told}" in refused.stderr
+    assert (2, True) == (refused.returncode, loaded_by(refused).isdisjoint(HEAVY))
+    assert f"elenco.yaml:2:18: {told}" in elenco("check").stdout
 
 
 def test_a_run_that_is_completed_is_told_before_its_going_on_loads(elenco: Run) -> None:
