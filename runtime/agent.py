@@ -48,6 +48,7 @@ from .skills.active import ActiveSkills
 from .skills.hired import recall_skills
 from .standing import RESULT_CAP, Standing
 from .stop import Stop
+from .switching import take_model
 from .tools import ToolBox
 from .tools.jobs import Jobs
 from .tools.memory import Memory
@@ -233,6 +234,7 @@ class Agent(Actor[Assignment, Report]):
             self.alerts.tell("continuation")
         if (refused := await self.user_hooks.before_model()) is not None:
             return self._report("failed", detail=refused)
+        take_model(self)
         if (stop := await self.compactor.before_call()) is not None:
             return stop
         try:

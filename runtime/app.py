@@ -273,19 +273,20 @@ class LiveRun:
 
 @attrs.frozen
 class Resumption:
-    """A run on record that goes on: its state, and the limits it goes on under."""
+    """A run on record that goes on: its state, the limits it goes on under, and the model where that is another."""
 
     state: RunState
     limits: Limits
     changes: Mapping[str, str] = attrs.field(factory=dict[str, str])
     refresh: bool = False
     confirm_unknown: bool = False
+    model: str = ""
 
     @property
     def report(self) -> Report | None:
         """That of a root which had ended before the run could record it, if nobody wants more of it now."""
         root = self.state.actors.get(self.state.root)
-        if root is None or root.report is None or self.state.finished is not None or self.changes:
+        if root is None or root.report is None or self.state.finished is not None or self.changes or self.model:
             return None
         return report_from_json(root.report)
 
@@ -374,7 +375,8 @@ async def open_run(
             run.follow(continues)
     else:
         limits = resumption.limits
-        take_over(run, resumption.state, limits, resumption.changes)
+        model = ready.models.resolve(resumption.model) if resumption.model else None
+        take_over(run, resumption.state, limits, resumption.changes, model)
     if walls.ignored and resumption is None:
         text = (
             f"elenco.yaml, sandbox: {', '.join(walls.ignored)} lowers walls, which only flags and your own settings do"

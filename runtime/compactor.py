@@ -64,10 +64,14 @@ class Compactor:
 
     def __init__(self, me: Agent, window: int | None) -> None:
         self._me = me
-        self.window = Window(window) if window else None
+        self.fit(window)
         self.number = 0
         self.summaries = 0
         self.wanted_by = ""
+
+    def fit(self, window: int | None) -> None:
+        """From now on the history goes to a model with this window, in tokens; what is known of another's is void."""
+        self.window = Window(window) if window else None
 
     def restore(self, state: ActorState) -> None:
         """Take over what an earlier process had counted and learned."""

@@ -146,12 +146,13 @@ class ActorFinished(Event):
 @attrs.frozen(kw_only=True)
 class ModelChanged(Event):
     """From its next request on the actor's model is `model`, not `before`; without an actor: that of the run, for those
-    whose files name none."""
+    whose files name none. `window` is the model's, in tokens."""
 
     type: ClassVar[str] = "model.changed"
     model: str
     before: str = ""
     by: str = ""
+    window: int | None = None
 
 
 # --- model calls -------------------------------------------------------------------------------------------------

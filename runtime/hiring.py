@@ -14,7 +14,7 @@ from .context.prompt import listing, render, system_parts
 from .context.sections import BUDGET, lasting, sections
 from .definitions import Caps, Definition
 from .errors import DefinitionError, Fault, NotHired, did_you_mean
-from .events import PrefixChanged, Warned
+from .events import ModelChanged, PrefixChanged, Warned
 from .journal.state import ActorState
 from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
@@ -190,9 +190,10 @@ def _prefix(
 ) -> tuple[tuple[str, ...], tuple[ToolSpec, ...]]:
     """Prompt and tools: as recorded for one who goes on, unless changed definitions are to be taken."""
     if recovered is None:
-        return _system(run, agent, toolbox, run.settings.date), toolbox.specs()
+        return _system(run, agent, toolbox, run.settings.date, agent.model.full_name), toolbox.specs()
     begun = time.strftime("%Y-%m-%d", time.localtime(recovered.started_at))
-    prompt, specs = _system(run, agent, toolbox, begun), toolbox.specs()
+    spoken_of = agent.model.full_name if run.settings.refresh else recovered.prompt_model
+    prompt, specs = _system(run, agent, toolbox, begun, spoken_of), toolbox.specs()
     recorded = tuple(ToolSpec(each["name"], each["description"], each["parameters"]) for each in recovered.tools)
     changes = [
         word
@@ -210,6 +211,10 @@ def _prefix(
         text = f"{agent.path} goes on as it began: {what} changed since (elenco resume --refresh takes the change)"
         run.append(Warned(actor=agent.path, text=text))
         return recovered.prompt, recorded
+    if (before := recovered.model) != (now := agent.model).full_name:
+        run.append(
+            ModelChanged(actor=agent.path, model=now.full_name, before=before, by="resume --refresh", window=now.window)
+        )
     run.append(
         PrefixChanged(
             actor=agent.path,
@@ -221,14 +226,14 @@ def _prefix(
     return prompt, specs
 
 
-def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str) -> tuple[str, ...]:
+def _system(run: Run, agent: Agent, toolbox: ToolBox, date: str, model: str) -> tuple[str, ...]:
     definition = agent.definition
     children = [run.cast.get(name) for name in definition.subagents]
     template = definition.style == "native"
     prompt = render(
         definition.prompt,
         {
-            "model": agent.model.full_name,
+            "model": model,
             "workspace": str(run.workspace.root),
             "tools": listing((tool.name, tool.description.split("\n", 1)[0]) for tool in toolbox),
             "subagents": listing((child.name, child.description) for child in children),

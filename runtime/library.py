@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import attrs
 import trio
 
 from .app import LiveRun, Plan, Resumption, RunOptions, open_run, plan
@@ -26,6 +27,7 @@ from .models import ModelFlags
 from .report import Report
 from .resume import check_resumable, limits_after
 from .steering import Steering
+from .switching import meant_for_root
 from .tools import Tool
 from .watch.control import serve
 from .watch.reader import Reader
@@ -119,12 +121,13 @@ class Runtime:
         yes: bool = False,
         refresh: bool = False,
         confirm_unknown: bool = False,
+        model: str = "",
     ) -> AsyncGenerator[RunHandle]:
         """A run on record that goes on while the block lasts: interrupted, waiting for a human, or stopped.
 
         `changes` are limits by name, such as `{"max_steps": "+20"}`. `refresh` takes agent files as they are now,
-        `confirm_unknown` has a human asked what became of calls that may have taken effect. Raises UsageError,
-        DefinitionError, JournalError: the run is live, or damaged.
+        `confirm_unknown` has a human asked what became of calls that may have taken effect. `model` (provider/model)
+        takes the place of the run's own. Raises UsageError, DefinitionError, JournalError: the run is live, or damaged.
         """
         folder = find_run(self._state, run)
         state = await trio.to_thread.run_sync(load, folder)
@@ -132,8 +135,10 @@ class Runtime:
         assert state.started is not None
         options = RunOptions.recorded(state.started, yes=yes, headless=True, trusted=not state.imported)
         limits = limits_after(state, changes or {})
-        resumption = Resumption(state, limits, changes or {}, refresh=refresh, confirm_unknown=confirm_unknown)
-        async with self._opened(plan(options, self._tools, self._providers), folder, resumption) as handle:
+        options = attrs.evolve(options, limits=limits).on_model(model)
+        ready = plan(options, self._tools, self._providers)
+        resumption = Resumption(state, limits, changes or {}, refresh, confirm_unknown, model)
+        async with self._opened(meant_for_root(ready) if model else ready, folder, resumption) as handle:
             yield handle
 
     @asynccontextmanager

@@ -118,6 +118,10 @@ class RunOptions:
             network=kept.get("network") if trusted or kept.get("network") == "none" else None,
         )
 
+    def on_model(self, name: str | None) -> RunOptions:
+        """The same with another model, asked at the same place, where one is named."""
+        return attrs.evolve(self, model=attrs.evolve(self.model, model=name)) if name else self
+
 
 @attrs.frozen
 class Outline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from .events import (
     ActorFinished,
@@ -27,14 +28,21 @@ from .report import Report
 from .resumable import check_resumable as check_resumable
 from .resumable import limits_after as limits_after
 from .run import Run
+from .switching import switched_by_resume
+
+if TYPE_CHECKING:
+    from .models import ModelRef
 
 NOT_TAKEN_UP = "interrupted, and not taken up"
 
 
-def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, str]) -> None:
+def take_over(
+    run: Run, state: RunState, limits: Limits, changes: Mapping[str, str], model: ModelRef | None = None
+) -> None:
     """Give a new process's run what the old one knew: spending, numbers, approvals; record that it goes on.
 
-    A reservation nobody settled is charged in full: the provider may have generated all of it.
+    A reservation nobody settled is charged in full: the provider may have generated all of it. With a `model` the root
+    and all whose files name none go on.
     """
 
     def record(event: Event) -> None:
@@ -45,6 +53,8 @@ def take_over(run: Run, state: RunState, limits: Limits, changes: Mapping[str, s
     record(RunResumed(pid=os.getpid(), why=f"stopped: {ended}" if ended else ""))
     if changes:
         record(LimitsChanged(actor=state.root, limits=limits.as_json(), by="resume"))
+    for change in switched_by_resume(run, state, model) if model is not None else ():
+        record(change)
     for actor in state.actors.values():
         for reservation in list(actor.reservations.values()):
             usage = Usage(reservation.input, reservation.output_cap, estimated=True)

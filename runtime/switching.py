@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import attrs
 
 from .errors import UsageError
-from .events import ModelChanged, PrefixChanged, Warned
+from .events import Event, ModelChanged, PrefixChanged, Warned
 from .known import OFFLINE
 from .limits.limits import needs_price
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .app import Plan
+    from .journal.state import RunState
+    from .models import ModelRef
     from .run import Run
 
 
@@ -42,11 +45,28 @@ def switch_model(run: Run, name: str, agent: Agent | None, by: str) -> list[str]
         before = (each.next_model or each.model).full_name
         if before != ref.full_name:
             each.next_model = ref
-            run.append(ModelChanged(actor=each.path, model=ref.full_name, before=before, by=by))
-            why = f"another model, which has cached nothing of this: {ref.full_name}, not {before}"
-            run.append(PrefixChanged(actor=each.path, why=why))
+            for event in _changes(each.path, ref, before, by):
+                run.append(event)
             changed.append(each.path)
     return changed
+
+
+def switched_by_resume(run: Run, state: RunState, ref: ModelRef) -> Iterator[Event]:
+    """What puts on record that a run goes on with the model: its root, and all at work whose files name none."""
+    assert state.started is not None
+    if state.started.model != ref.full_name:
+        yield ModelChanged(model=ref.full_name, before=state.started.model, by="resume")
+    for actor in state.actors.values():
+        member = run.cast.members.get(actor.agent)
+        bound = member is not None and member.definition is not None and member.definition.model is not None
+        if (actor.path == state.root or (actor.report is None and not bound)) and actor.model != ref.full_name:
+            yield from _changes(actor.path, ref, actor.model, "resume")
+
+
+def _changes(path: str, ref: ModelRef, before: str, by: str) -> Iterator[Event]:
+    yield ModelChanged(actor=path, model=ref.full_name, before=before, by=by, window=ref.window)
+    why = f"another model, which has cached nothing of this: {ref.full_name}, not {before}"
+    yield PrefixChanged(actor=path, why=why)
 
 
 def take_model(agent: Agent) -> None:
@@ -55,6 +75,7 @@ def take_model(agent: Agent) -> None:
         return
     agent.model.provider.forget(agent.path)
     agent.model, agent.next_model = agent.next_model, None
+    agent.compactor.fit(agent.model.window)
     agent.left_out = 0
 
 

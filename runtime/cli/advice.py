@@ -14,6 +14,7 @@ _MORE = {
     "cost_budget": " --cost-budget +0.50",
     "deadline": " --timeout +600",
     "max_tool_calls": " --max-tool-calls +50",
+    "context_window": " --model PROVIDER/MODEL",
 }
 
 

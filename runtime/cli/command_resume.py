@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         name: value for name in LIMIT_NAMES if (value := getattr(arguments, name, None)) is not None
     }
     limits = limits_after(record, changes)
-    from runtime.outline import RunOptions
+    from runtime.outline import RunOptions, outline
 
     options = RunOptions.recorded(
         record.started,
@@ -62,10 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
             f'run up elsewhere: elenco run --continue {folder.id}{in_state()} --workspace DIR "…"'
         )
     _refuse_used_up(record, folder.id, limits, changes)
+    options = attrs.evolve(options, limits=limits).on_model(arguments.model)
+    seen = outline(options)
+    seen.refuse_unpriced()
     # Only now what takes time to load: a slip has been told by here.
     import trio
 
     from runtime.app import Resumption, plan
+    from runtime.switching import meant_for_root
 
     from .live import Shown, stay
 
@@ -75,8 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
         changes,
         refresh=arguments.refresh,
         confirm_unknown=arguments.confirm_unknown,
+        model=arguments.model or "",
     )
-    ready, shown = plan(options), Shown.of(arguments)
+    ready, shown = plan(options, seen=seen), Shown.of(arguments)
+    if arguments.model:
+        ready = meant_for_root(ready)
     if not arguments.detach:
         return trio.run(stay, ready, state, folder, shown, resumption)
     return detach(lambda began: trio.run(stay, ready, state, folder, attrs.evolve(shown, began=began), resumption))

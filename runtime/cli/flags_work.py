@@ -28,6 +28,9 @@ def resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN")
     limit_flags(parser.add_argument_group("limits: N sets, +N raises"))
     parser.add_argument(
+        "--model", metavar="PROVIDER/MODEL", help="another model goes on with it, where the run was asked"
+    )
+    parser.add_argument(
         "--refresh", action="store_true", help="take agent files as they are now, not as the run began with them"
     )
     parser.add_argument(

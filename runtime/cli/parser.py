@@ -84,6 +84,7 @@ COMMANDS: dict[str, Spec] = {
         flags_work.resume,
         "Go on with a run that stopped.",
         "elenco resume k7f2\nelenco resume k7f2 --max-steps +20\n"
+        "elenco resume k7f2 --model anthropic/claude-sonnet-5-5\n"
         "elenco resume k7f2 --detach && elenco tail k7f2 --follow",
     ),
     "runs": (

@@ -177,7 +177,7 @@ def _limits_changed(state: RunState, event: LimitsChanged, record: Record) -> No
 
 def _model_changed(state: RunState, event: ModelChanged, record: Record) -> None:
     if (actor := state.actors.get(event.actor)) is not None:
-        actor.model = event.model
+        actor.model, actor.window, actor.learned = event.model, event.window, None
     elif state.started is not None and not event.actor:
         state.started = attrs.evolve(state.started, model=event.model)
 
@@ -319,6 +319,7 @@ def _actor_started(state: RunState, event: ActorStarted, record: Record) -> None
         parent=event.parent,
         task=event.task,
         model=event.model,
+        prompt_model=event.model,
         limits=event.limits,
         prompt=event.prompt,
         tools=event.tools,
@@ -571,7 +572,7 @@ def _budget_refused(state: RunState, actor: ActorState, event: BudgetRefused, re
 
 def _prefix_changed(state: RunState, actor: ActorState, event: PrefixChanged, record: Record) -> None:
     if event.prompt is not None:
-        actor.prompt = event.prompt
+        actor.prompt, actor.prompt_model = event.prompt, actor.model
     if event.tools is not None:
         actor.tools = event.tools
 

@@ -100,19 +100,19 @@ class PastNote:
 class ActorState:
     """One actor. `usage`, `cost_usd`, `steps` and `tool_calls` are its own, without its children's.
 
-    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown.
-    `calls` holds the calls of the last reply until all have their result, and `missing` says how many have none;
-    `steers` wait to enter the history. `background`: begun by a call that did not wait for it, and `sent`: its report
-    is on its way to the parent. `stop`: why its end was decided (reason and detail), `wrapping_up`: the last turn has
-    been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more was wanted of it. `judged`: the
-    loop guard has seen the last round. `result_cap`: what the round under way may add. `hooked`: hooks that need not
-    run again before the next reply, `sent_back`: how often a hook has refused its end. `compactions`: how often the
-    history was compacted (`summaries`: with one), `measured`: how many messages the last one left, and the request's
-    tokens then. `context`: tokens of its last request with the reply, of `window`; `learned` is the window that a
-    server's refusal has told, where that is smaller than was known. `compact`: who wants the history smaller, and it
-    has not been tried yet. `rejected`: answers that did not hold and went back. `elapsed` is what its clock
-    showed at its last request, `stood` the seconds since its start that it has not counted. `retry`: it sleeps before
-    it tries again.
+    `history` and `past` are empty in a state without histories. `cost_usd` is None once a price was unknown. `calls`
+    holds the calls of the last reply until all have their result, and `missing` says how many have none; `prompt_model`
+    is the one its prompt names. `steers` wait to enter the history. `background`: begun by a call that did not wait for
+    it, and `sent`: its report is on its way to the parent. `stop`: why its end was decided (reason and detail),
+    `wrapping_up`: the last turn has been asked for, `wrapped_up`: it has been given. `reopened`: it had ended, and more
+    was wanted of it. `judged`: the loop guard has seen the last round. `result_cap`: what the round under way may add.
+    `hooked`: hooks that need not run again before the next reply, `sent_back`: how often a hook has refused its end.
+    `compactions`: how often the history was compacted (`summaries`: with one), `measured`: how many messages the last
+    one left, and the request's tokens then. `context`: tokens of its last request with the reply, of `window`;
+    `learned` is the window that a server's refusal has told, where that is smaller than was known. `compact`: who wants
+    the history smaller, and it has not been tried yet. `rejected`: answers that did not hold and went back. `elapsed`
+    is what its clock showed at its last request, `stood` the seconds since its start that it has not counted. `retry`:
+    it sleeps before it tries again.
     """
 
     path: str
@@ -121,6 +121,7 @@ class ActorState:
     parent: str | None
     task: str
     model: str
+    prompt_model: str
     limits: JsonObject
     prompt: tuple[str, ...]
     tools: tuple[JsonObject, ...]

@@ -155,3 +155,28 @@ def test_a_compaction_asked_for_while_nobody_works_comes_with_the_resume(
     assert elenco("resume", run, "--quiet").returncode == 0
     (done,) = compactions(record(run))
     assert (done["by"], done["number"]) == ("you", 1)
+
+
+def test_a_run_whose_window_is_full_goes_on_with_a_model_that_holds_more(
+    elenco: Run, place: Path, script: Script, record: Record
+) -> None:
+    """Who stopped at the window is told how to go on: another model, which must be one that can be asked."""
+    prepare(place, 3000)
+    (place / "ws" / "wide.yaml").write_text('solo: [{text: "-"}, {text: "-"}, {text: "all read, at last"}]\n')
+    told = "usage: {input: 4000, output: 10}"
+    model = script(f"solo:\n{reads(0)}    {told}\n  - text: short\n    {told}\n")
+    stopped = elenco("run", "solo", "word " * 3000, "--model", model)
+    assert (3, True) == (stopped.returncode, stopped.stderr.startswith("solo asks scripted/")), stopped.stderr
+    (run,) = re.findall(r"stopped: context_window .* go on: elenco resume (\w+) --model PROVIDER/MODEL", stopped.stderr)
+    for words, why in (
+        (("--model", "antropic/x"), "unknown provider 'antropic' in --model; did you mean 'anthropic'?"),
+        (("--model", "ollama/x", "--cost-budget", "1"), "cost_budget cannot be kept: no price is known for ollama/x"),
+    ):
+        refused = elenco("resume", run, *words)
+        assert (2, True) == (refused.returncode, f"error: {why}" in refused.stderr), refused.stderr
+    done = elenco("resume", run, "--model", "scripted/wide.yaml")
+    assert 0 == done.returncode, done.stderr
+    switches = [event for event in record(run) if event["type"] == "model.changed"]
+    assert ["", "solo"] == [event["actor"] for event in switches]
+    assert {"scripted/wide.yaml"} == {event["model"] for event in switches}
+    assert f"run {run} is completed" in elenco("resume", run, "--model", "antropic/x").stderr

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 
+from runtime.app import LiveRun, Resumption
 from runtime.conversation import checked
-from runtime.events import LoopBlocked, LoopNudged, LoopStopped, MessageReceived, ToolFinished
+from runtime.events import LoopBlocked, LoopNudged, LoopStopped, MessageReceived, ModelChanged, ToolFinished
 from runtime.messages import ToolResults
 from runtime.model import ModelRequest, ProviderError
+from runtime.resume import limits_after
+from runtime.switching import switch_model
 
 if TYPE_CHECKING:
     from tests.context.conftest import Model as Lab
@@ -249,3 +252,54 @@ async def test_a_window_raised_in_the_settings_counts_on_resume(small: Small, Mo
     small.window = 1_000_000
     assert (await small.resume(max_steps="+80")).status == "completed"
     assert len(small.compactions) == before
+
+
+async def test_the_window_is_that_of_the_model_that_is_asked_now(small: Small, Model: type[Lab], call: Any) -> None:
+    """Who goes on with a model of another window, within a run, is compacted by that window from its next request."""
+    running: list[LiveRun] = []
+
+    @small.tool(effects="none", private=True)
+    async def look(at: int) -> str:
+        """Look at a page."""
+        if at == 30:
+            switch_model(running[0].run, "wide/m", None, "you")
+        return f"page {at} ".ljust(1800, ".")
+
+    small.model = Model(lambda request: call("look", at=request.turn))
+    wide = small.others["wide"] = Model(lambda request: call("look", at=request.turn) if request.turn < 80 else "done")
+    async with small.opened() as live:
+        running.append(live)
+        report = await live.report()
+    assert report is not None
+    assert report.status == "completed", report
+    assert small.compactions
+    assert len(wide.requests) >= 40
+    (switch,) = (event for event in small.of(ModelChanged) if event.actor)
+    assert all(small.events.index(event) < small.events.index(switch) for event in small.compactions)
+    assert small.state.actors["solo"].window is None
+
+
+async def test_a_resume_with_another_model_is_for_the_root_and_those_whose_files_name_none(
+    small: Small, Model: type[Lab], call: Any
+) -> None:
+    """What a smaller model was found to hold is not held against the next one, and the switch is on record."""
+    pages(small)
+    small.window = None
+    small.model = Model(strict(small, 6000, "prompt is too long", call))
+    small.caps = attrs.evolve(small.caps, max_steps=30)
+    assert (await small.run()).status == "stopped"
+    before = len(small.compactions)
+    assert before
+    wide = small.others["wide"] = Model(lambda request: call("look", at=request.turn) if request.turn < 90 else "done")
+    state = small.state
+    limits = limits_after(state, {"max_steps": "+90"})
+    async with small.opened(Resumption(state, limits, {"max_steps": "+90"}, model="wide/m")) as live:
+        report = await live.report()
+    assert report is not None
+    assert (report.status, len(small.compactions)) == ("completed", before), report
+    assert len(wide.requests) > 30
+    whole, own = small.of(ModelChanged)
+    assert ("", "lab/m", "wide/m", "resume") == (whole.actor, whole.before, whole.model, whole.by)
+    assert ("solo", "lab/m", "wide/m", "resume") == (own.actor, own.before, own.model, own.by)
+    assert small.state.started is not None
+    assert ("wide/m", "wide/m") == (small.state.started.model, small.state.actors["solo"].model)
