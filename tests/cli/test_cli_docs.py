@@ -1,4 +1,4 @@
-"""The pages about commands and agent files name everything there is, and nothing else."""
+"""The pages about commands, agent files and records name everything there is, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runtime.cli.parser import COMMANDS
 from runtime.definitions import KEYS, VARIABLES
+from runtime.events import TYPES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -42,3 +43,10 @@ def test_every_key_and_variable_of_agent_files_is_documented() -> None:
         assert f"`{key}" in page, key
     for variable in VARIABLES:
         assert f"{{{variable}}}" in page, variable
+
+
+def test_every_event_is_documented() -> None:
+    """docs/journal.md names every event of a run's record, and those that are never stored."""
+    page = (DOCS / "journal.md").read_text()
+    streams_own = {"gap", "snapshot"}
+    assert set() == {name for name in TYPES if f"`{name}`" not in page} - streams_own
