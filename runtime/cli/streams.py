@@ -22,6 +22,18 @@ _STAND_INS = {
 _absent: set[str] = set()
 
 
+class _Named(io.FileIO):
+    """Standard output: what it cannot take is an OSError that says where."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, "standard output") from None
+
+
 class _Lossy(io.FileIO):
     """Standard error: what it cannot take any more is dropped, since progress is no reason to end a run."""
 
@@ -66,6 +78,11 @@ def prepare() -> None:
             _absent.add(name)
             _take_nothing(descriptor, os.O_RDONLY if mode == "r" else os.O_WRONLY)
             setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", closefd=False))
+    if (stdout := sys.__stdout__) is not None and sys.stdout is stdout:
+        named = io.BufferedWriter(_Named(stdout.fileno(), "w", closefd=False))
+        sys.stdout = io.TextIOWrapper(
+            named, stdout.encoding, line_buffering=stdout.line_buffering, write_through=stdout.write_through
+        )
     if (stderr := sys.__stderr__) is not None and sys.stderr is stderr:
         raw = _Lossy(stderr.fileno(), "w", closefd=False)
         sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), encoding=stderr.encoding, line_buffering=True)

@@ -172,7 +172,7 @@ def test_output_that_cannot_be_written_is_told(elenco: Run) -> None:
     lost = "error: cannot write the answer: No space left on device; it is on record: elenco show "
     assert done.stderr.split("\n")[-2].startswith(lost)
     helped = elenco("--help", before=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
-    assert (1, "error: No space left on device\n") == (helped.returncode, helped.stderr)
+    assert (1, "error: No space left on device: standard output\n") == (helped.returncode, helped.stderr)
 
 
 def test_reader_that_leaves_changes_no_exit_code(elenco: Run, script: Script) -> None:
