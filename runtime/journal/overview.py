@@ -112,7 +112,7 @@ def actor_overview(actor: ActorState, *, held: bool) -> JsonObject:
 
 
 def doing(actor: ActorState, *, held: bool = False) -> str:
-    """One word for what an actor does: thinking, calling, held, idle, or its status when it has ended.
+    """One word for what an actor does: thinking, retrying, calling, held, idle, or its status when it has ended.
 
     `held`: the whole run is, or it itself.
     """
@@ -120,17 +120,21 @@ def doing(actor: ActorState, *, held: bool = False) -> str:
         return actor.status
     if actor.request is not None:
         return "thinking"
+    if actor.retry is not None:
+        return "retrying"
     if held and actor.between_steps:
         return "held"
     return "calling" if actor.missing else "idle"
 
 
 def waits_for(state: RunState, actor: ActorState, vitals: Vitals | None = None) -> list[JsonObject]:
-    """What an actor waits for, by kind and id: humans, children, its model, its tools, a place in a budget."""
+    """What an actor waits for, by kind and id: humans, children, its model, another try, tools, a place in a budget."""
     if actor.status != "running":
         return []
     if actor.request is not None:
         return [{"kind": "model", "id": actor.request.model}]
+    if (retry := actor.retry) is not None:
+        return [{"kind": "retry", "id": f"{retry.attempt + 2} of {retry.limit}"}]
     if (held := actor.held or state.held) and actor.between_steps:
         return [{"kind": "hold", "id": held.by}]
     if vitals is not None and vitals.short_of:

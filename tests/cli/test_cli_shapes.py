@@ -22,6 +22,7 @@ from runtime.cli.visible import cells, cut, one_line, visible
 from runtime.cli.watcher import Watcher
 from runtime.errors import Fault
 from runtime.events import ActorStarted, ApprovalRequested, Event, ModelRequested, ModelRetried, QuestionAsked, Record
+from runtime.journal.overview import overview
 from runtime.messages import Usage
 from runtime.report import Report
 
@@ -261,5 +262,7 @@ def test_who_sleeps_before_a_retry_says_so() -> None:
     asked = ModelRequested(actor="w", turn=0, model="lab/x")
     failed = ModelRetried(actor="w", turn=0, kind="rate_limit", wait=3.0, limit=4)
     assert "… w: waits to try again (2 of 4)" == told(begun, asked, failed)
+    (actor,) = overview(watcher.state)["actors"]
+    assert ("retrying", [{"kind": "retry", "id": "2 of 4"}]) == (actor["doing"], actor["waits_for"])
     assert "… w waits for the model, 0 s" == told(attrs.evolve(asked, attempt=1))
     assert "… w: waits to try again (3 of 4)" == told(attrs.evolve(failed, attempt=1))

@@ -55,6 +55,7 @@ def expected(state: RunState) -> dict[str, Any]:
                 "cached": usage_to_json(actor.usage)["cached_input"],
                 "cost": None if actor.cost_usd is None else round(actor.cost_usd, 9),
                 "thinks": actor.status == "running" and actor.request is not None,
+                "retries": actor.status == "running" and actor.retry is not None,
             }
             for actor in state.actors.values()
         },
@@ -77,6 +78,7 @@ def told(view: dict[str, Any]) -> dict[str, Any]:
                 "cached": actor["usage"]["cached_input"],
                 "cost": None if actor["cost"] is None else round(actor["cost"], 9),
                 "thinks": actor["doing"] == "thinking",
+                "retries": any(kind == "retry" for kind, _ in actor["waits"]),
             }
             for actor in view["actors"]
         },

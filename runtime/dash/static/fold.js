@@ -53,7 +53,7 @@ function newActor(view, event) {
   return {
     path: event.actor, agent: event.agent, parent: event.parent, number: event.number, task: event.task, model: event.model,
     limits: event.limits, prompt: event.prompt, tools: event.tools, callId: event.call_id, startedAt: view.at,
-    endedAt: null, status: "running", request: null, turn: [], calls: new Map(), steps: 0, toolCalls: 0,
+    endedAt: null, status: "running", request: null, retry: null, turn: [], calls: new Map(), steps: 0, toolCalls: 0,
     usage: { ...NOTHING }, cost: 0, stood: 0, reserved: new Map(), children: [], notes: [], skills: [], cancel: "", report: null,
     alerts: 0,
   };
@@ -86,7 +86,7 @@ function close(view, bar, bad = false) {
 
 function endTurn(view, actor, bad = false) {
   close(view, actor.request?.bar, bad);
-  actor.request = null;
+  actor.request = actor.retry = null;
   actor.turn = [];
 }
 
@@ -240,7 +240,10 @@ const STEPS = {
     for (const id of calls) add(view, "call", event, { call: actor.calls.get(id) });
   },
   "model.retried"(view, event, actor) {
-    if (actor) endTurn(view, actor, true);
+    if (actor) {
+      endTurn(view, actor, true);
+      actor.retry = { of: `${event.attempt + 2} of ${event.limit}`, since: view.at };
+    }
     add(view, "trouble", event, { text: `${event.kind}: tried again after ${event.wait} s`, detail: event.message });
   },
   "model.failed"(view, event, actor) {

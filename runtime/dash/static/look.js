@@ -1,12 +1,12 @@
 // What a view of a run tells about its actors: who works, who waits for what, what is spent of which limit; pure.
 
-/** One word for what an actor does: thinking, calling, waiting (for a human, or a child), held, idle, or its end. */
+/** One word for what an actor does: thinking, calling, waiting (for a human, a child, or another try), held, idle, or its end. */
 export function doing(view, actor) {
   if (actor.status !== "running") return actor.status;
   const waits = waitsFor(view, actor);
   if (actor.request) return "thinking";
   if (waits.some((each) => each.kind === "tool")) return "calling";
-  if (waits.some((each) => each.kind === "approval" || each.kind === "question" || each.kind === "child")) return "waiting";
+  if (waits.some((each) => each.kind === "approval" || each.kind === "question" || each.kind === "child" || each.kind === "retry")) return "waiting";
   return held(view, actor.path) ? "held" : "idle";
 }
 
@@ -15,11 +15,12 @@ export function active(view, actor) {
   return ["thinking", "calling"].includes(doing(view, actor));
 }
 
-/** What an actor waits for, as `{kind, text}`; kinds: model, approval, question, child, tool, hold. */
+/** What an actor waits for, as `{kind, text}`; kinds: model, retry, approval, question, child, tool, hold. */
 export function waitsFor(view, actor) {
   if (actor.status !== "running") return [];
   const found = [];
   if (actor.request) found.push({ kind: "model", text: `an answer of ${actor.request.model}`, since: actor.request.at });
+  if (actor.retry) found.push({ kind: "retry", text: `another try (${actor.retry.of})`, since: actor.retry.since });
   for (const call of actor.calls.values()) {
     if (call.state === "done") continue;
     const asked = view.asked.get(call.approval)?.open ? view.asked.get(call.approval) : view.asked.get(call.question);
