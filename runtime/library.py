@@ -31,6 +31,7 @@ from .switching import meant_for_root
 from .tools import Tool
 from .watch.control import serve
 from .watch.reader import Reader
+from .workplace import check_workspace
 
 
 class WaitingForHuman(ElencoError):
@@ -51,8 +52,10 @@ async def open_runtime(
     """A runtime over one workspace. `tools` join the built-in ones; agent files choose among them by name.
 
     `model` is provider/model for agents whose file names none; `providers` adds some of your own, by the word before
-    the slash. `state` is the folder runs are kept in. Raises JournalError where that cannot be used.
+    the slash. `state` is the folder runs are kept in. Raises JournalError where that cannot be used,
+    UsageError for a workspace that is no folder.
     """
+    await trio.to_thread.run_sync(check_workspace, Path(workspace))
     yield Runtime(Path(workspace), tuple(tools), ModelFlags(model), dict(providers or {}), open_state(state))
 
 
