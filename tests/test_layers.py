@@ -55,7 +55,7 @@ PURE = [
     "runtime/providers/pieces.py",
     "runtime/providers/redaction.py",
     "runtime/providers/retry.py",
-    "runtime/journal/replay.py",
+    *(f"runtime/journal/{name}.py" for name in ("replay", "run_steps", "actor_steps")),
     "runtime/telemetry/spans.py",
     "runtime/telemetry/metrics.py",
     "runtime/journal/overview.py",

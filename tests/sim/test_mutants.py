@@ -26,7 +26,7 @@ from runtime.deadlines import Deadlines
 from runtime.events import NoteAdded
 from runtime.gate import Gate
 from runtime.history import History
-from runtime.journal import replay
+from runtime.journal import actor_steps
 from runtime.journal.state import RunState
 from runtime.limits import accounts, admission, ledger, reservation
 from runtime.limits.amounts import NONE, Amounts
@@ -313,7 +313,7 @@ def background_children_are_forgotten_at_resume(patch: Patch) -> None:
 
 @mutant()
 def replay_skips_notes(patch: Patch) -> None:
-    patch.delitem(replay._ACTOR_STEPS, NoteAdded)
+    patch.delitem(actor_steps.ACTOR_STEPS, NoteAdded)
 
 
 @mutant(fails_while_people_act)
