@@ -126,7 +126,7 @@ def plan(
     known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
     doubts: dict[str, None] = {}
     for member in seen.members:
-        if not set(member.tools) <= set(known) or member.permissions != Written():
+        if not set(member.tools) <= set(known) or member.permissions != Written() or member.hooks:
             refuse_faulty(seen.cast, member, tools=known, servers=seen.servers, strict=True)
         own_tools(known, member)
         ref = models.resolve(member.model or seen.model)

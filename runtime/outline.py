@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -241,7 +241,7 @@ def outline(
         members[0],
         members,
         model,
-        _rules(options, here, user, _names_in_rules(cast, tools, servers) if tools is not None else None),
+        _rules(options, here, user, _names_in_rules(cast, tools) if tools is not None else None, servers),
         shelf,
         notice,
         servers,
@@ -319,9 +319,7 @@ def _refuse_settings(workspace: Path, here: Config, user: Config, cast: Cast, to
     The names of `tools` are looked at in the workspace's own rules alone, and where no server brings further ones.
     """
     served = here.mcp_servers or user.mcp_servers or (workspace / JSON_FILE).exists()
-    refuse_settings(
-        here, workspace / "elenco.yaml", None if tools is None or served else _names_in_rules(cast, tools, ())
-    )
+    refuse_settings(here, workspace / "elenco.yaml", None if tools is None or served else _names_in_rules(cast, tools))
     refuse_settings(user, Path(user.path))
 
 
@@ -367,7 +365,11 @@ def refuse_faulty(
     )
     named = {*cast.members, *(tools or ()), *(shelf.skills if shelf is not None else ()), *(servers or ())}
     if named.issuperset(names) and not (
-        definition.model or definition.loops or definition.permissions != _NO_RULES or definition.output
+        definition.model
+        or definition.loops
+        or definition.permissions != _NO_RULES
+        or definition.output
+        or definition.hooks
     ):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     content = read_text(cast.members[definition.name].path)
@@ -391,15 +393,22 @@ def refuse_faulty(
         raise DefinitionError(faults)
 
 
-def _names_in_rules(cast: Cast, tools: Iterable[str], servers: Collection[str]) -> frozenset[str] | None:
-    """The tools a flag's rule may begin with; None where servers, not asked yet, bring names of their own."""
-    if servers:
-        return None
+def _names_in_rules(cast: Cast, tools: Iterable[str]) -> frozenset[str]:
+    """The tools a flag's rule may begin with."""
     return rule_names((*tools, *(tool.name for tool in plugins().tools)), cast.members)
 
 
-def _rules(options: RunOptions, here: Config, own: Config, known: Iterable[str] | None) -> Permissions:
-    """The rules of the whole run: flags and settings together, deny before ask before allow."""
+def _rules(
+    options: RunOptions, here: Config, own: Config, known: Iterable[str] | None, servers: Iterable[str]
+) -> Permissions:
+    """The rules of the whole run: flags and settings together, deny before ask before allow.
+
+    `servers`, which nobody has asked yet, bring tools whose names begin with theirs.
+    """
+    served = tuple(f"{server}_" for server in servers)
+    if known is not None and served:
+        words = (rule.partition("(")[0].strip() for rule in (*options.allow, *options.ask, *options.deny))
+        known = {*known, *(word for word in words if word.startswith(served))}
     try:
         found = parse_permissions(options.allow, options.ask, options.deny, origin="flag", known=known)
         for config in (here, own):

@@ -12,13 +12,14 @@ import attrs
 from .config import KEYS as CONFIG_KEYS
 from .config import Config
 from .definitions import KEYS, VARIABLES, Definition, OutputRules, Permissions, unknown_names
-from .errors import DefinitionError, Fault, UsageError
+from .errors import DefinitionError, Fault, UsageError, did_you_mean
 from .frontmatter import Fields, Source, Value, Wrong, parse, split
 from .handwritten import read_text
 from .nearness import misspelt
-from .policy.rules import RuleError, parse_rule
+from .policy.rules import REACHES, RuleError, parse_rule
 
 if TYPE_CHECKING:
+    from .hooks.settings import Hook
     from .prices import ModelInfo
 
 FITTED = ("read_result", "await_agent", "use_skill")
@@ -60,6 +61,7 @@ def vet_agent(
     names = rule_names(known["tools"], known["subagents"]) if strict and tools is not None else None
     faults += _rules(fields.place("permissions"), names, known.get("mcps", ()))
     faults += _model(fields.place("model"), check_model)
+    faults += _matchers(fields.place("hooks"), definition.hooks, names, known.get("mcps", ()))
     if definition.loops:
         faults += _loops(fields.place("loops"), definition.loops)
     if definition.output is not None and (output := fields.place("output")) is not None:
@@ -106,6 +108,7 @@ def vet_config(
     """
     fields = _fields(Source(config.path, content.removeprefix("\ufeff").replace("\r\n", "\n")), CONFIG_KEYS)
     faults = _rules(fields.place("permissions"), names, servers) + _model(fields.place("model"), check_model)
+    faults += _matchers(fields.place("hooks"), config.hooks, names, servers)
     inside = {key.plain(): value for key, value in _pairs(fields.place("context"))}
     faults += _model(inside.get("summary_model"), check_model) + _prices(fields.place("models"))
     if config.loops:
@@ -158,6 +161,40 @@ def _rules(permissions: Value | None, names: Iterable[str] | None = None, server
     return found
 
 
+def _matchers(
+    place: Value | None, hooks: Iterable[Hook], names: Iterable[str] | None, servers: Iterable[str]
+) -> list[Fault]:
+    """Matchers that fit nothing and are nearly a name: such a hook would never run."""
+    served = tuple(f"{server}_" for server in servers)
+    if place is None or names is None:
+        return []
+    tools = frozenset(names)
+    agents = frozenset(name.removeprefix(REACHES) for name in tools if name.startswith(REACHES))
+    found: list[Fault] = []
+    for hook in hooks:
+        known, what = (tools, "tool") if hook.moment.subject == "tool" else (agents, "agent")
+        for name in hook.matcher.patterns:
+            if {*name} & {"*", "?"} or name in known or name.startswith(served):
+                continue
+            if near := did_you_mean(name, known):
+                at = next((each for each in _below(place) if name in str(each.plain())), place)
+                found.append(at.fault(f"hook at {hook.written}: unknown {what} '{name}'{near}"))
+    return found
+
+
+def _below(value: Value) -> Iterator[Value]:
+    """The single values inside, in their order."""
+    plain = value.plain()
+    if isinstance(plain, dict):
+        for _, inner in value.pairs():
+            yield from _below(inner)
+    elif isinstance(plain, list):
+        for inner in value.items():
+            yield from _below(inner)
+    else:
+        yield value
+
+
 def _model(place: Value | None, check: Callable[[str], None] | None) -> list[Fault]:
     if place is None or check is None:
         return []
@@ -181,7 +218,7 @@ def doubtful_models(source: Source, keys: Iterable[str], known: Mapping[str, Mod
 
 def refuse_settings(config: Config, path: Path, names: Iterable[str] | None = None) -> None:
     """Look at what the settings in a file say beyond their syntax. Raises DefinitionError with every fault's place."""
-    if not (config.models or config.loops or config.permissions != Permissions()):
+    if not (config.models or config.loops or config.hooks or config.permissions != Permissions()):
         return  # Nothing in it that could be wrong: its YAML need not be read a second time.
     if faults := vet_config(config, read_text(path), names=names):
         raise DefinitionError(faults)

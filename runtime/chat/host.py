@@ -38,7 +38,7 @@ from runtime.mcps.entry import Entry
 from runtime.messages import JsonObject
 from runtime.outline import RunOptions, outline
 from runtime.record import report_to_json
-from runtime.resume import check_resumable, limits_after
+from runtime.resume import check_resumable
 from runtime.steering import Steering
 from runtime.switching import meant_for_root
 from runtime.watch.commands import command_from_json
@@ -217,9 +217,12 @@ class Host:
         """A turn that was left half-way goes on from its record."""
         earlier = await trio.to_thread.run_sync(lambda: look_up(self.state, run, headless=False))
         check_resumable(earlier.state, earlier.folder.id)
-        resumption = Resumption(earlier.state, limits_after(earlier.state, {}))
-        options = attrs.evolve(earlier.options, yes=earlier.options.yes or self.options.yes)
+        flags = self.options
+        options, resumption = earlier.taken_up(
+            earlier.followed_by(flags, workspace=False, mode=flags.mode != "default")
+        )
         ready = await trio.to_thread.run_sync(plan, options)
+        ready = meant_for_root(ready) if resumption.model else ready
         await self._work(ready, earlier.folder, resumption, None, None)
 
     async def _work(

@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         ask=tuple(arguments.ask),
         deny=tuple(arguments.deny),
         yes=arguments.yes,
-        mode=arguments.mode,
+        mode=arguments.mode or "default",
         sandbox=arguments.sandbox,
     )
     import trio

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runtime.errors import UsageError
 from runtime.journal.folder import RunFolder, State, open_state
+from runtime.known import TOOL_NAMES
 from runtime.outline import RunOptions, outline
 
-from .command_run import flag_limits, model_flags, output_schema, refuse_unknown_servers
+from .command_run import flag_limits, model_flags, output_schema, refuse_unknown_servers, refuse_unused_servers
 from .streams import check_output
 from .which import find
 
@@ -31,7 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
         if codecs.lookup(sys.stdout.encoding).name == "utf-8":
             return _screen(arguments, state, options, folder)
         print(f"in lines: the screen needs UTF-8, not {sys.stdout.encoding} (LC_ALL=C.UTF-8)", file=sys.stderr)
+    _refuse_detached_lines(arguments)
     return _lines(arguments, state, options, folder)
+
+
+def _refuse_detached_lines(arguments: argparse.Namespace) -> None:
+    if arguments.detach:
+        raise UsageError("--detach is for the chat on a whole screen; in lines: elenco run --detach")
 
 
 def _look_first(arguments: argparse.Namespace, options: RunOptions) -> None:
@@ -39,7 +47,9 @@ def _look_first(arguments: argparse.Namespace, options: RunOptions) -> None:
     if arguments.output:
         check_output(Path(arguments.output))
     refuse_unknown_servers(arguments, options.workspace)
-    outline(options).refuse_unpriced()
+    seen = outline(options, tools=TOOL_NAMES)
+    refuse_unused_servers(arguments, seen)
+    seen.refuse_unpriced()
 
 
 def _headless(arguments: argparse.Namespace) -> bool:
@@ -84,11 +94,13 @@ def options_of(arguments: argparse.Namespace, earlier: Earlier | None, headless:
         deny=tuple(arguments.deny),
         yes=arguments.yes,
         headless=headless,
-        mode=arguments.mode,
+        mode=arguments.mode or "default",
         output_schema=output_schema(arguments),
         sandbox=arguments.sandbox,
         network=arguments.network,
         mcp=tuple(arguments.mcp),
         no_mcp=tuple(arguments.no_mcp),
     )
-    return earlier.followed_by(given, workspace=bool(arguments.workspace)) if earlier is not None else given
+    if earlier is None:
+        return given
+    return earlier.followed_by(given, workspace=bool(arguments.workspace), mode=arguments.mode is not None)

@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{name} {amount_text(name, answer['limits'][name])}" for name in LIMIT_NAMES if name in changes
         )
         later = f"   then: elenco resume {folder.id}{in_state()}" if "recorded" in answer else ""
+        if arguments.json:
+            print(json.dumps({"actor": answer["actor"], "limits": answer["limits"], "recorded": "recorded" in answer}))
         print(f"{arguments.actor or 'the root agent'}: {now}{later}", file=sys.stderr)
         return 0
     budgets = _budgets(answer, arguments.actor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from runtime.errors import UsageError, did_you_mean
 from runtime.journal.elsewhere import in_state
 from runtime.known import TOOL_NAMES, ModelFlags
 from runtime.limits.limits import LIMIT_NAMES, Limits, changed
-from runtime.outline import RunOptions, outline, settings_of
+from runtime.outline import Outline, RunOptions, outline, settings_of
 
 from .advice import who_answers
 from .detached import detach, refuse_unread
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from runtime.messages import JsonObject
 
     from .earlier import Earlier
+
+_OF_SERVER = re.compile(r"\s*mcp\(\s*([^()/*?\s]+)\s*[/)]")
+"""A rule for one server's tools."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         deny=tuple(arguments.deny),
         yes=arguments.yes,
         headless=arguments.no_input or arguments.detach or from_stdin or not sys.stdin.isatty(),
-        mode=arguments.mode,
+        mode=arguments.mode or "default",
         output_schema=output_schema(arguments),
         sandbox=arguments.sandbox,
         network=arguments.network,
@@ -63,11 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
         no_mcp=tuple(arguments.no_mcp),
     )
     if earlier is not None:
-        options = earlier.followed_by(options, workspace=True)
+        options = earlier.followed_by(options, workspace=True, mode=arguments.mode is not None)
     if arguments.output:
         check_output(Path(arguments.output))
     refuse_unknown_servers(arguments, workspace)
     seen = outline(options, tools=TOOL_NAMES)
+    refuse_unused_servers(arguments, seen)
     seen.refuse_unpriced()
     open_state(arguments.state)  # told before anything is shown
     if not (arguments.json or arguments.quiet):
@@ -95,18 +100,32 @@ def model_flags(arguments: argparse.Namespace) -> ModelFlags:
 
 
 def refuse_unknown_servers(arguments: argparse.Namespace, workspace: Path) -> None:
-    """Raises UsageError where --mcp or --no-mcp names a server that stands in no file here, DefinitionError."""
+    """Raises UsageError where a flag, or a rule in one, names a server that stands in no file here, DefinitionError."""
     named = [("--mcp", name) for name in arguments.mcp] + [("--no-mcp", name) for name in arguments.no_mcp]
+    for flag in ("allow", "ask", "deny"):
+        rules = ((rule, _OF_SERVER.match(rule)) for rule in getattr(arguments, flag))
+        named += [(f"--{flag} {rule}:", found[1]) for rule, found in rules if found is not None]
     if not named:
         return
     from runtime.mcps.settings import servers_of
 
     known = servers_of(workspace, *settings_of(workspace)).entries
     for flag, name in named:
+        if name in arguments.mcp and name in arguments.no_mcp:
+            raise UsageError(f"--mcp {name} and --no-mcp {name}: give one of them")
         if name not in known:
             raise UsageError(
                 f"{flag} {name}: no MCP server has that name{did_you_mean(name, known)}  (elenco mcp list)"
             )
+
+
+def refuse_unused_servers(arguments: argparse.Namespace, seen: Outline) -> None:
+    """Raises UsageError where --mcp names a server that no agent of the run would have."""
+    had = {name for member in seen.members for name in member.mcps}
+    for name in arguments.mcp:
+        if name not in had:
+            who = seen.root.name if len(seen.members) == 1 else f"{seen.root.name} and all below it"
+            raise UsageError(f"--mcp {name}: it is in no `mcps:` of {who}  (elenco tools --agent {seen.root.name})")
 
 
 def output_schema(arguments: argparse.Namespace) -> JsonObject | None:

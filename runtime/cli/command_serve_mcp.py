@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
             ),
             tools=TOOL_NAMES,
         )
+        seen.refuse_unpriced()
         if seen.notice:
             print(seen.notice, file=sys.stderr)
             break

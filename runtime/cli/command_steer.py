@@ -28,6 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
         from .undecided import check_decision
 
         check_decision(folder, arguments.command, arguments.id, getattr(arguments, "text", ""))
+    if (edited := _edited(getattr(arguments, "arguments", None))) is not None:
+        from .undecided import check_edited
+
+        check_edited(folder, arguments.id, edited)
     import trio
 
     from runtime.watch.unattended import deliver

@@ -7,7 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from runtime.known import OFFLINE, ModelFlags
+from runtime.errors import UsageError
+from runtime.known import OFFLINE, TOOL_NAMES, ModelFlags
 from runtime.outline import RunOptions, outline, refuse_faulty
 from runtime.plugins import plugins
 from runtime.workplace import check_workspace
@@ -28,11 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
         ask=tuple(arguments.ask),
         deny=tuple(arguments.deny),
         yes=arguments.yes,
-        mode=arguments.mode,
+        mode=arguments.mode or "default",
     )
     if arguments.agent is None:
+        for flag in ("allow", "ask", "deny", "yes", "mode"):
+            if getattr(arguments, flag):
+                raise UsageError(f"--{flag} needs an agent whose calls it is about: elenco tools --agent NAME")
         return _all(arguments.json)
-    seen = outline(options)
+    seen = outline(options, tools=TOOL_NAMES)
     from runtime.tools.registry import built_in
 
     from .granted import below, data_of, granted_to, rows_of

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from runtime.errors import ElencoError
+from runtime.errors import ElencoError, UsageError
 from runtime.policy.trust import Survey, counts
 from runtime.trust import agree, agreed, all_agreed, revoke, survey
 from runtime.workplace import check_workspace
@@ -18,6 +18,7 @@ from .visible import one_line, visible
 
 def run(arguments: argparse.Namespace) -> int:
     """Show, then agree; on a terminal only after a yes. Raises UsageError, DefinitionError."""
+    _refuse_together(arguments)
     if arguments.list:
         return _list(arguments.json)
     workspace = Path(arguments.folder or arguments.workspace or ".")
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         _print_json(found, trusted)
     else:
         _print(found, trusted)
-    if trusted or arguments.show:
+    if trusted or arguments.show or (arguments.json and not arguments.yes):
         return 0
     if not arguments.yes and sys.stdin.isatty() and not _agrees():
         print("nothing was switched on", file=sys.stderr)
@@ -41,6 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     said = f"trusted; a change to {_names(found)} asks again   elenco trust --revoke takes it back"
     print(said, file=sys.stderr)
     return 0
+
+
+def _refuse_together(arguments: argparse.Namespace) -> None:
+    given = [f"--{name}" for name in ("list", "show", "revoke", "yes") if getattr(arguments, name)]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} do not go together")
+    if arguments.folder and arguments.workspace:
+        raise UsageError(f"two folders: {one_line(arguments.folder, 80)} and --workspace; give one of them")
 
 
 def _print(found: Survey, trusted: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from runtime.continuation import Continuation, continuation_of
@@ -12,9 +14,13 @@ from runtime.journal.folder import RunFolder, State
 from runtime.journal.lock import is_owned
 from runtime.journal.read import load
 from runtime.journal.state import RunState
+from runtime.limits.limits import LIMIT_NAMES
 from runtime.outline import RunOptions
 
 from .which import find
+
+if TYPE_CHECKING:
+    from runtime.app import Resumption
 
 
 @attrs.frozen
@@ -38,20 +44,45 @@ class Earlier:
         root = self.state.actors.get(self.state.root)
         return root.last_text if root is not None else ""
 
-    def followed_by(self, flags: RunOptions, *, workspace: bool) -> RunOptions:
-        """The options of a follow-up: as before, with what the flags say; `workspace`: whether they name one."""
+    def taken_up(self, merged: RunOptions) -> tuple[RunOptions, Resumption]:
+        """How a turn that was broken off goes on: as it began, with what a follow-up's `merged` options say by now.
+
+        Raises UsageError for a limit that cannot be set.
+        """
+        from runtime.app import Resumption
+        from runtime.resumable import limits_after
+
+        before = self.options
+        options = attrs.evolve(
+            merged,
+            agent=before.agent,
+            task=before.task,
+            workspace=before.workspace,
+            compacts=before.compacts,
+            output_schema=before.output_schema,
+        )
+        changes: dict[str, str] = {
+            name: str(value) for name in LIMIT_NAMES if (value := merged.limits.get(name)) is not None
+        }
+        model = merged.model.model if merged.model.model != before.model.model else None
+        return options, Resumption(self.state, limits_after(self.state, changes), changes, model=model or "")
+
+    def followed_by(self, flags: RunOptions, *, workspace: bool, mode: bool) -> RunOptions:
+        """The options of a follow-up: as before, with what the flags say; do they name a `workspace`, a `mode`?"""
         before, model = self.options, flags.model
+        if not (model.model or model.base_url):
+            model = attrs.evolve(before.model, wire=model.wire or before.model.wire, record=model.record)
         return attrs.evolve(
             flags,
-            model=model if model.model or model.base_url else attrs.evolve(before.model, record=model.record),
+            model=model,
             workspace=flags.workspace if workspace else before.workspace,
-            allow=before.allow + flags.allow,
-            ask=before.ask + flags.ask,
-            deny=before.deny + flags.deny,
+            allow=tuple(dict.fromkeys((*before.allow, *flags.allow))),
+            ask=tuple(dict.fromkeys((*before.ask, *flags.ask))),
+            deny=tuple(dict.fromkeys((*before.deny, *flags.deny))),
             yes=before.yes or flags.yes,
-            mcp=before.mcp + flags.mcp,
-            no_mcp=before.no_mcp + flags.no_mcp,
-            mode=before.mode if flags.mode == "default" else flags.mode,
+            mcp=(*(name for name in before.mcp if name not in flags.no_mcp), *flags.mcp),
+            no_mcp=(*(name for name in before.no_mcp if name not in flags.mcp), *flags.no_mcp),
+            mode=flags.mode if mode else before.mode,
             sandbox=flags.sandbox or before.sandbox,
             network=flags.network or before.network,
         )

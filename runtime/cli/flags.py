@@ -43,7 +43,7 @@ def rule_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[r
             f"--{word}", metavar="RULE", action="append", default=[], help=f"{word} what the rule names; repeatable"
         )
     parser.add_argument("--yes", action="store_true", help="allow what would ask; never what is denied")
-    parser.add_argument("--mode", choices=("default", "accept-edits", "plan"), default="default")
+    parser.add_argument("--mode", choices=("default", "accept-edits", "plan"))
 
 
 def limit_flags(parser: argparse._ActionsContainer) -> None:  # pyright: ignore[reportPrivateUsage]

@@ -130,16 +130,17 @@ class Chat:
         """A turn that was broken off goes on from its record, before anything new is said."""
         import trio
 
-        from runtime.app import Resumption, plan
-        from runtime.resume import limits_after
+        from runtime.app import plan
+        from runtime.switching import meant_for_root
 
         from .live import stay
 
-        record, folder = earlier.state, earlier.folder
-        options = attrs.evolve(earlier.options, yes=earlier.options.yes or self.arguments.yes)
-        resumption = Resumption(record, limits_after(record, {}))
-        shown = self._shown()
-        return self._after(lambda: (trio.run(stay, plan(options), self.state, folder, shown, resumption), folder))
+        def work() -> tuple[int, RunFolder]:
+            options, resumption = earlier.taken_up(self.options)
+            ready = meant_for_root(plan(options)) if resumption.model else plan(options)
+            return trio.run(stay, ready, self.state, earlier.folder, self._shown(), resumption), earlier.folder
+
+        return self._after(work)
 
     @contextlib.contextmanager
     def _folder(self) -> Generator[tuple[RunFolder, RunOptions]]:

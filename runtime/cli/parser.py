@@ -11,7 +11,7 @@ from runtime.errors import UsageError, did_you_mean
 
 from . import flags, flags_cast, flags_record, flags_steering, flags_work
 from .visible import one_line
-from .words import Words, too_much
+from .words import Words, flag_without_value, too_much
 
 if TYPE_CHECKING:
     from runtime.plugins import PluginCommand
@@ -273,6 +273,8 @@ def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     found, rest = parser.parse_known_intermixed_args(words[1:])
     if rest:
         raise UsageError(f"{too_much(parser, rest)}  (elenco {name} --help)")
+    if (flag := flag_without_value(parser, found)) is not None:
+        raise UsageError(f"{flag} needs a value: '' is none, as of a variable that is not set  (elenco {name} --help)")
     return _module("steer" if name in STEERING else name), found
 
 

@@ -7,6 +7,7 @@ from runtime.events import ApprovalRequested, QuestionAsked
 from runtime.journal.elsewhere import in_state
 from runtime.journal.folder import RunFolder, State
 from runtime.journal.read import info, load
+from runtime.messages import JsonObject
 
 from .card import brief
 from .visible import one_line
@@ -33,6 +34,25 @@ def check_decision(folder: RunFolder, command: str, id: str | None, text: str | 
     )
     what = "the answer" if known == id else "the id of what is to be decided"
     raise UsageError("\n".join([f"give {what}: {example}", *(f"  {_told(each)}" for each in found)]))
+
+
+def check_edited(folder: RunFolder, id: str, arguments: JsonObject) -> None:
+    """Raises UsageError where a waiting call's tool could not be run with these arguments. Blocks."""
+    from runtime.tools import Arguments
+
+    state = load(folder, histories=False)
+    request = state.requests.get(id)
+    actor = state.actors.get(request.actor) if request is not None else None
+    if request is None or actor is None:
+        return
+    shown = next((each for each in actor.tools if each["name"] == request.name), None)
+    if shown is None:
+        return
+    schema = Arguments(shown["parameters"])
+    if isinstance(schema.fit(request.arguments), list):
+        return  # The tool goes by other names than its model was shown.
+    if isinstance(faults := schema.fit(arguments), list):
+        raise UsageError("\n".join([f"--arguments do not fit {request.name}:", *(f"  {fault}" for fault in faults)]))
 
 
 def undecided(folder: RunFolder) -> list[ApprovalRequested | QuestionAsked]:

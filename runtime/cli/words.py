@@ -42,6 +42,15 @@ def _in_our_words(message: str) -> str:
     return message
 
 
+def flag_without_value(parser: argparse.ArgumentParser, found: argparse.Namespace) -> str | None:
+    """The first flag that was given an empty text."""
+    for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
+        value = getattr(found, action.dest, None)
+        if action.option_strings and (value == "" or (isinstance(value, list) and "" in value)):
+            return action.option_strings[-1]
+    return None
+
+
 def too_much(parser: argparse.ArgumentParser, rest: list[str]) -> str:
     """What to say of words that no argument took."""
     flag = next((word for word in rest if word.startswith("-")), None)

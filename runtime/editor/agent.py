@@ -21,9 +21,10 @@ from runtime.journal.blobs import Blobs
 from runtime.journal.durable import open_journal
 from runtime.journal.folder import State, create_run, find_run
 from runtime.journal.read import load
+from runtime.known import TOOL_NAMES
 from runtime.mcps.entry import Entry
 from runtime.messages import AssistantMessage, JsonObject, Reasoning, Text, ToolCall, ToolResults, UserMessage
-from runtime.outline import RunOptions
+from runtime.outline import RunOptions, outline
 from runtime.policy.decision import MODES, Mode
 from runtime.report import Report
 from runtime.run import digest
@@ -368,7 +369,7 @@ class EditorAgent:
     async def _look(self, workspace: Path, servers: Mapping[str, Entry]) -> None:
         """Whether a run could start there. Raises UsageError, DefinitionError."""
         options = attrs.evolve(self._options, task="-", workspace=workspace, servers=servers)
-        ready = await trio.to_thread.run_sync(plan, options)
+        ready = await trio.to_thread.run_sync(lambda: plan(options, seen=outline(options, tools=TOOL_NAMES)))
         ready.workspace.close()
 
     async def _keep(self, kept: Kept) -> None:

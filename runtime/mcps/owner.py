@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from actors import Actor, ActorStopped, MailboxFull
-from runtime.errors import first_of
+from runtime.errors import did_you_mean, first_of
 from runtime.journal.nursery import serving
 
 from .answers import Answers
@@ -131,8 +131,12 @@ class Owner(Actor[Relist, None]):
                 raise
             link.witness.left_out.append(f"the new list: {error}")
             offers = link.offers
-        wanted = link.entry.tools
-        offers = offers if wanted is None else tuple(offer for offer in offers if offer.name in wanted)
+        if (wanted := link.entry.tools) is not None:
+            there = [offer.name for offer in offers]
+            for name in wanted:
+                if name not in there and first:
+                    link.witness.left_out.append(f"{name}: the server has no such tool{did_you_mean(name, there)}")
+            offers = tuple(offer for offer in offers if offer.name in wanted)
         changed = offers != link.offers
         link.offers, link.listed = offers, True
         if changed and not first:

@@ -25,6 +25,8 @@ Words: TypeAlias = tuple[str, ...]
 FAMILIES = ("shell", "fetch_url", "mcp", "agent")
 COMMAND_TOOLS = ("shell", "start_job")
 """The tools that run command lines; rules for `shell` speak of all of them."""
+REACHES = "delegate_to_"
+"""How the tools that reach an agent begin; its name follows."""
 _RULE = re.compile(r"(?P<tool>[^()\s]+)\s*(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _TOOL = re.compile(r"[A-Za-z0-9_*-]+")
 
@@ -63,7 +65,7 @@ class Permissions:
 
 
 def parse_rule(text: str, origin: str = "", known: Iterable[str] | None = None) -> Rule:
-    """Read one rule. With `known` tool names, a name that is none of them is an error.
+    """Read one rule. With `known` tool names, a name that is none of them is an error; so is an agent nobody reaches.
 
     Raises RuleError.
     """
@@ -83,6 +85,10 @@ def parse_rule(text: str, origin: str = "", known: Iterable[str] | None = None) 
         if not pattern:
             raise RuleError(f"rule {text!r}: the pattern is empty; write {tool} alone to mean every call")
         _check_pattern(text, tool, pattern)
+        if known is not None and tool == "agent" and not any(letter in pattern for letter in "*?["):
+            agents = [name.removeprefix(REACHES) for name in known if name.startswith(REACHES)]
+            if pattern not in agents:
+                raise RuleError(f"rule {text!r}: unknown agent {pattern!r}{did_you_mean(pattern, agents)}")
     return Rule(tool, pattern, origin)
 
 

@@ -1,5 +1,6 @@
 """What agents can do: the tool contract, the box they are kept in, and the built-in tools."""
 
+from ._arguments import Arguments as Arguments
 from ._tool import Effects as Effects
 from ._tool import Output as Output
 from ._tool import PathUse as PathUse
