@@ -22,6 +22,7 @@ from .errors import UsageError
 from .events import (
     ActorFinished,
     ActorStarted,
+    MessageSent,
     Warned,
 )
 from .family import Family, Hire
@@ -37,6 +38,7 @@ from .messages import AssistantMessage, ToolCall, ToolResults, UserMessage, size
 from .model import ModelRequest, ModelSettings, ProviderError, ToolSpec
 from .models import ModelRef
 from .output.submit import Answers, last_answer, submit
+from .peers import take_messages
 from .permits import Permits
 from .policy.paths import Workspace
 from .record import messages_to_json, report_to_json
@@ -67,7 +69,7 @@ class Agent(Actor[Assignment, Report]):
         """
         _scope activity alerts answers background compactor cut_text definition earlier family history hooks
         jobs left_out limits memory model next_model number parent path permits remarks report result_cap
-        room run settings skills specs stale_skills standing system toolbox tools_version trail turn user_hooks
+        room run settings skills specs stale_skills standing system toolbox tools_version trail turn unread user_hooks
         work
         """.split()  # noqa: SIM905
     )
@@ -106,6 +108,7 @@ class Agent(Actor[Assignment, Report]):
         self.remarks: list[str] = []
         self.family = Family(self, hire)
         self.background = Background(self)
+        self.unread: tuple[MessageSent, ...] = ()
         self.jobs = Jobs(needed="start_job" in definition.tools)
         self.user_hooks = ActorHooks(self, hooks_of(run, definition))
         self.turn = 0
@@ -223,6 +226,9 @@ class Agent(Actor[Assignment, Report]):
         for report in self.background.take_reports(self.room - NOTE_BYTES):
             self.history.add(report)
             self.room -= size_of(report)
+        for message in take_messages(self, self.room - NOTE_BYTES) if self.unread else ():
+            self.history.add(message)
+            self.room -= size_of(message)
 
     async def _call(self, because: str) -> Report | Stop | None:
         if because == "length":

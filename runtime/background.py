@@ -96,7 +96,7 @@ class Background:
     def recall(self, state: RunState) -> tuple[ActorState, ...]:
         """Take over what an earlier process left: reports that have not arrived; returns the children still at work."""
         for message in state.undelivered.values():
-            if message.to == self._parent.path:
+            if message.to == self._parent.path and message.kind == "report":
                 self._deliver(message)
         left = state.background_of(self._parent.path)
         for child in left:

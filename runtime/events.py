@@ -426,10 +426,13 @@ class SkillLoaded(Event):
 
 @attrs.frozen(kw_only=True)
 class MessageSent(Event):
+    """Words for another actor of the run: the `report` of a background child, or a `message` of a peer."""
+
     type: ClassVar[str] = "message.sent"
     id: str
     to: str
     text: str
+    kind: str = "report"
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,7 @@ from .limits.budget import Barred
 from .limits.limits import CHILD_DEFAULTS, Limits
 from .limits.loops import GuardSettings, guard_settings
 from .model import ToolSpec
+from .peers import TELLS, message_tool
 from .permits import Permits
 from .policy.rules import RuleError, parse_permissions
 from .run import Run
@@ -106,7 +107,7 @@ def own_tools(known: Mapping[str, Tool], definition: Definition) -> list[Tool]:
 
 def reserved_names(run: Run) -> frozenset[str]:
     """The names that tools of MCP servers may not take, whoever they are for."""
-    agents = [tool_name(prefix, name) for name in run.cast.members for prefix in (PREFIX, START)]
+    agents = [tool_name(prefix, name) for name in run.cast.members for prefix in (PREFIX, START, TELLS)]
     return frozenset((*run.tools, read_result.name, AWAIT, "use_skill", *agents))
 
 
@@ -151,12 +152,13 @@ def refit(agent: Agent) -> None:
 def _toolbox(run: Run, agent: Agent, own: list[Tool], recovered: ActorState | None) -> ToolBox:
     """The actor's tools. Where none belongs to this very actor, all actors of its file have the same box."""
     name = agent.definition.name
-    own_box = bool(agent.definition.subagents or agent.definition.skills or agent.definition.mcps)
+    file = agent.definition
+    own_box = bool(file.subagents or file.talks_to or file.skills or file.mcps)
     shared = None if own_box else run.toolboxes.get(name)
     if shared is not None:
         return shared
     skills = [skill_tool(agent)] if agent.skills.offered else []
-    tools = [*own, *skills, *_served(run, agent, recovered), *_delegates(run, agent)]
+    tools = [*own, *skills, *_served(run, agent, recovered), *_delegates(run, agent), *_peers(run, agent)]
     if tools:
         tools.append(read_result)
     toolbox = ToolBox(tools, missing=partial(run.mcps.missing, agent.definition.mcps))
@@ -183,6 +185,10 @@ def _delegates(run: Run, agent: Agent) -> Iterable[Tool]:
     yield from (start_tool(agent, child) for child in children)
     if children:
         yield await_tool(agent)
+
+
+def _peers(run: Run, agent: Agent) -> Iterable[Tool]:
+    return (message_tool(agent, name) for name in agent.definition.talks_to)
 
 
 def _prefix(

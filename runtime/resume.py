@@ -76,6 +76,7 @@ def take_over(
     run.holds.restore(state)
     run.mcps.switched.update(state.switched)
     run.originals.update(state.originals)
+    run.told.update(state.told)
     run.results.restore(state.kept)
     for decision in state.decisions.values():
         request = state.requests.get(decision.id)

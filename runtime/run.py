@@ -105,6 +105,7 @@ class Run:
     state: Path | None = None
     instructions: Instructions | None = None
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
+    told: set[str] = attrs.Factory(set[str])
     toolboxes: dict[str, ToolBox] = attrs.Factory(dict[str, ToolBox])
     guards: dict[str, GuardSettings] = attrs.Factory(dict[str, GuardSettings])
     live: dict[str, Agent] = attrs.Factory(dict[str, "Agent"])

@@ -8,6 +8,7 @@ import attrs
 
 from .journal.state import ActorState, PastStep, RunState
 from .messages import Message, ToolResults, UserMessage
+from .peers import recall_messages
 from .record import result_of
 from .report import StopReason
 from .round import Round
@@ -48,6 +49,7 @@ def restore(agent: Agent, record: RunState, state: ActorState) -> None:
     standing = agent.standing
     standing.begun = True
     standing.orphans = agent.background.recall(record)
+    recall_messages(agent, record)
     history, past = list(state.history), list(state.past)
     done = {id: result_of(call.finished) for id, call in state.calls.items() if call.finished is not None}
     seconds = {id: call.finished.seconds for id, call in state.calls.items() if call.finished is not None}

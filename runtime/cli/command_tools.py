@@ -83,6 +83,12 @@ def _all(as_json: bool) -> int:
     more = [
         ("delegate_to_AGENT", "idempotent", "runs", "Give a declared subagent a task and wait for its report."),
         ("start_AGENT", "idempotent", "runs", "The same in the background; await_agent waits for it."),
+        (
+            "message_AGENT",
+            "idempotent",
+            "runs",
+            "Tell an agent at work beside it something (talks_to).",
+        ),
         ("use_skill", "none", "runs", "Load a skill that the agent's file names."),
         ("read_result", "none", "runs", "Read more of a result that was too long to show in full."),
     ]

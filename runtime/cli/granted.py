@@ -12,6 +12,7 @@ from runtime.cast import Cast
 from runtime.definitions import Definition
 from runtime.errors import DefinitionError, Fault
 from runtime.outline import RunOptions
+from runtime.peers import TELLS
 from runtime.permits import judge_shell
 from runtime.plugins import plugins
 from runtime.policy.decision import Ceiling, Decision, decide
@@ -111,7 +112,10 @@ def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
             yield name, "idempotent", AgentSubject(name, child)
     if definition.subagents:
         yield AWAIT, "none", PlainSubject(AWAIT, changes=False, private=True)
-    if definition.tools or definition.mcps or definition.subagents or definition.skills:
+    for peer in definition.talks_to:
+        name = tool_name(TELLS, peer)
+        yield name, "idempotent", AgentSubject(name, peer)
+    if definition.tools or definition.mcps or definition.subagents or definition.talks_to or definition.skills:
         yield "read_result", "none", PlainSubject("read_result", changes=False, private=True)
 
 

@@ -225,7 +225,9 @@ def _file_changed(state: RunState, event: FileChanged, record: Record) -> None:
 
 def _message_sent(state: RunState, event: MessageSent, record: Record) -> None:
     state.undelivered[event.id] = event
-    if (actor := state.actors.get(event.actor)) is not None and actor.parent == event.to:
+    if event.kind == "message":
+        state.told.add(event.id)
+    elif (actor := state.actors.get(event.actor)) is not None and actor.parent == event.to:
         actor.sent = True
 
 

@@ -205,7 +205,7 @@ class RunState:
     """A whole run. `seq` and `at` are those of the newest record folded in.
 
     With `histories` False, for those who only watch, messages and the guard's past are left out. `long_reports`
-    are the whole texts of those that entered a history in part.
+    are the whole texts of those that entered a history in part. `told` are the ids of all that peers have sent.
     """
 
     histories: bool = True
@@ -221,6 +221,7 @@ class RunState:
     questions: dict[str, QuestionAsked] = attrs.Factory(dict[str, QuestionAsked])
     answers: dict[str, QuestionAnswered] = attrs.Factory(dict[str, QuestionAnswered])
     pending: dict[str, float] = attrs.Factory(dict[str, float])
+    told: set[str] = attrs.Factory(set[str])
     undelivered: dict[str, MessageSent] = attrs.Factory(dict[str, MessageSent])
     changes: list[FileChanged] = attrs.Factory(list[FileChanged])
     originals: dict[str, str | None] = attrs.Factory(dict[str, "str | None"])
