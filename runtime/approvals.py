@@ -82,6 +82,11 @@ class Approvals:
         """Whether a question about this call is on record."""
         return (actor, call_id, "call") in self._by_call
 
+    def was_decided(self, actor: str, call_id: str) -> bool:
+        """Whether a human has decided on this call, and it has no result yet."""
+        pending = self._by_call.get((actor, call_id, "call"))
+        return pending is not None and pending.decision is not None
+
     async def ask(
         self,
         actor: str,

@@ -263,7 +263,8 @@ async def _permit(me: Agent, work: Round, entry: Ready) -> tuple[Ready, Subject]
         if (settled := ruled(decision, said)) is not decision:
             decision = settled
             _record(me, call, decision)
-    if decision.verdict == "allow":
+    # What a human has decided on this call counts, whatever has come to be allowed since.
+    if decision.verdict == "allow" and not me.run.approvals.was_decided(me.path, call.id):
         return entry, subject
     if decision.verdict == "deny":
         return ToolResult(call.id, call.name, _denial(decision), "refused")

@@ -210,7 +210,7 @@ COMMANDS: dict[str, Spec] = {
     "fork": (
         flags_record.fork,
         "Copy a run up to an event, to go on from there in another way.",
-        "elenco fork k7f2 --at 120 && elenco resume $(elenco fork k7f2 --at 120)",
+        "elenco resume $(elenco fork k7f2 --at 120)",
     ),
     "import": (
         flags_record.import_,

@@ -71,5 +71,7 @@ def append_command(
             raise UsageError(f"run {folder.id} never began: elenco delete {folder.id}{in_state()}")
         events = events_for(state, command, folder.id, new_id)
         records = [Record(state.seq + number, clock(), event) for number, event in enumerate(events, 1)]
+        if not records:
+            return None
         visitor.write(records)
-        return records[-1] if records else None
+        return records[-1]

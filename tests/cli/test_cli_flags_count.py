@@ -130,6 +130,30 @@ def test_arguments_of_an_approval_must_fit_the_tool(elenco: Run, boss: str, reco
     assert 1 == sum(event["type"] == "approval.decided" for event in record(run))
 
 
+@pytest.mark.parametrize("scope", ["once", "run", "workspace"])
+def test_an_edited_call_runs_as_edited_however_far_the_approval_reaches(
+    elenco: Run, place: Path, boss: str, scope: str
+) -> None:
+    """What a human wrote in the place of the arguments is what runs after a resume, also where it allows more."""
+    elenco("run", "boss", "write", "--model", boss, "--no-input")
+    run = newest(elenco)
+    edited = json.dumps({"path": "other.txt", "content": "edited"})
+    assert 0 == elenco("approve", run, "a1", "--scope", scope, "--arguments", edited).returncode
+    assert 0 == elenco("resume", run, "--no-input").returncode
+    assert "edited" == (place / "ws" / "other.txt").read_text()
+    assert not (place / "ws" / "out.txt").exists()
+
+
+def test_what_a_human_refused_is_refused_however_the_run_goes_on(elenco: Run, place: Path, boss: str) -> None:
+    """`resume --yes` allows what would ask; what somebody has said no to stays refused."""
+    elenco("run", "boss", "write", "--model", boss, "--no-input")
+    run = newest(elenco)
+    assert 0 == elenco("deny", run, "a1", "--why", "not now").returncode
+    assert 0 == elenco("resume", run, "--yes").returncode
+    assert not (place / "ws" / "out.txt").exists()
+    assert "refused by you: not now" in elenco("show", run).stdout
+
+
 def test_json_of_what_is_changed(elenco: Run, boss: str) -> None:
     """--json gives a line for limits that are changed and for each run that would go; with it trust only shows."""
     elenco("run", "boss", "write", "--model", boss, "--no-input")
