@@ -52,8 +52,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace, servers: Mapping[str, Entry]) -> int:
     _words(arguments, 1, "elenco mcp")
     if arguments.json:
+        used = _used_by(Path(arguments.workspace or "."))
         for entry in servers.values():
-            print(json.dumps({"name": entry.name, "type": entry.transport, "at": entry.place, "how": entry.reached}))
+            print(
+                json.dumps(
+                    {
+                        "name": entry.name,
+                        "type": entry.transport,
+                        "disabled": entry.disabled,
+                        "agents": list(used.get(entry.name, ())),
+                        "at": entry.place,
+                        "how": entry.reached,
+                    }
+                )
+            )
         return 0
     if not servers:
         print("no MCP server is named here: mcpServers in elenco.yaml, .mcp.json or the user's config.yaml name them")

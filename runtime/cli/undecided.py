@@ -66,5 +66,6 @@ def undecided(folder: RunFolder) -> list[ApprovalRequested | QuestionAsked]:
 def _told(each: ApprovalRequested | QuestionAsked) -> str:
     who = each.actor.rpartition("/")[2]
     if isinstance(each, QuestionAsked):
-        return f"{each.id}  {who} asks: {one_line(each.text, 160)}"
+        options = "".join(f"  {number}. {one_line(option, 60)}" for number, option in enumerate(each.options, 1))
+        return f"{each.id}  {who} asks: {one_line(each.text, 160)}{options}"
     return f"{each.id}  {who} wants {one_line(each.name, 70)}  {one_line(brief(each.arguments), 160)}".rstrip()

@@ -50,6 +50,7 @@ from runtime.watch import (
     LogStream,
     NotRunning,
     Say,
+    SetModel,
     Status,
     append_command,
     connect,
@@ -544,6 +545,15 @@ async def test_too_late_is_said(folder: RunFolder) -> None:
         journal.append(RunFinished(report={"status": "completed"}))
     with pytest.raises(UsageError, match=f"too late: run {folder.id} has ended"):
         append_command(folder, Cancel(), str)
+
+
+async def test_what_only_a_live_run_could_do_is_told_and_not_recorded(folder: RunFolder) -> None:
+    """Another model cannot be chosen for a run no process works on: that is said, and nothing is written."""
+    await left(folder)
+    before = load(folder).seq
+    with pytest.raises(NotRunning, match="no process works on run"):
+        await deliver(folder, SetModel(model="lab/x"), str)
+    assert before == load(folder).seq
 
 
 async def test_an_owned_run_is_not_written_by_others(folder: RunFolder) -> None:
