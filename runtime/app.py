@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache
 
 import attrs
 import trio
@@ -58,7 +57,7 @@ from .sandbox.places import own_folders
 from .sandbox.walls import Walls
 from .secrecy import Veil
 from .skills.places import Shelf
-from .tools import Tool
+from .tools import Tool, answered_for
 from .tools.registry import built_in
 from .watch.stream import LogStream
 
@@ -123,7 +122,9 @@ def plan(
         limits_from(here.limits, here.path or "elenco.yaml"),
         limits_from(own.limits, own.path),
     ).or_else(ROOT_DEFAULTS)
-    known = {tool.name: tool for tool in (*built_in(here.search or own.search), *map(_given, (*added.tools, *tools)))}
+    known = {
+        tool.name: tool for tool in (*built_in(here.search or own.search), *map(answered_for, (*added.tools, *tools)))
+    }
     doubts: dict[str, None] = {}
     for member in seen.members:
         if not set(member.tools) <= set(known) or member.permissions != Written() or member.hooks:
@@ -170,12 +171,6 @@ def _summary_model(seen: Outline, models: Models) -> str | None:
     if name is not None:
         models.resolve(name)
     return name
-
-
-@lru_cache(maxsize=256)
-def _given(tool: Tool) -> Tool:
-    """A tool handed over in code: when it changes nothing and names no paths, its author has answered for it."""
-    return attrs.evolve(tool, private=True) if tool.read_only and not tool.paths else tool
 
 
 class LiveRun:

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--check looks and --prune removes: one of them")
     if not arguments.prune:
         _refuse_prune_flags(arguments)
-    state = open_state(arguments.state, to_look=not arguments.prune)
+    state = open_state(arguments.state, to_look=not (arguments.prune and arguments.yes))
     if arguments.prune:
         from .prune import prune
 

@@ -46,7 +46,12 @@ def mcp(parser: argparse.ArgumentParser) -> None:
         "elenco mcp [tools [NAME…] | test NAME | call NAME TOOL [JSON] | login NAME | logout NAME |\n"
         "                   enable NAME --run RUN | disable NAME --run RUN] [FLAGS]"
     )
-    parser.add_argument("words", nargs="*", metavar="ACTION", help="list (default), tools, test, call, login, logout")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="ACTION",
+        help="list (default), tools, test, call, login, logout, enable, disable, conform",
+    )
     parser.add_argument("--run", metavar="RUN", help="enable, disable: the run in which, live or to be resumed")
     workspace(parser)
 

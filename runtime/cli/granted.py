@@ -26,7 +26,7 @@ from runtime.policy.subjects import (
     ShellSubject,
     Subject,
 )
-from runtime.tools import Tool
+from runtime.tools import Tool, answered_for
 from runtime.tools.delegate import PREFIX, tool_name
 from runtime.tools.registry import built_in
 from runtime.tools.skill import USE_SKILL
@@ -98,7 +98,7 @@ def below(root: Definition, cast: Cast) -> Iterator[tuple[Definition, ...]]:
 
 
 def _subjects(definition: Definition) -> Iterator[tuple[str, str, Subject]]:
-    known = {tool.name: tool for tool in (*built_in(), *plugins().tools)}
+    known = {tool.name: tool for tool in (*built_in(), *map(answered_for, plugins().tools))}
     for name in dict.fromkeys(definition.tools):
         tool = known[name]
         yield name, tool.effects, sample(tool)

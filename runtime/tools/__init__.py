@@ -8,6 +8,7 @@ from ._tool import SignatureError as SignatureError
 from ._tool import Tool as Tool
 from ._tool import ToolContext as ToolContext
 from ._tool import ToolError as ToolError
+from ._tool import answered_for as answered_for
 from ._tool import is_async as is_async
 from ._tool import tool as tool
 from ._toolbox import NO_HOOKS as NO_HOOKS
