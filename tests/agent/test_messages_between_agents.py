@@ -104,6 +104,27 @@ async def test_of_several_one_can_be_named(stage: Stage, autojump_clock: MockClo
     assert (["whole", "all"], ["one", "all"]) == (got["lead/scribe-1"], got["lead/scribe-2"])
 
 
+async def test_more_words_than_the_receiver_has_room_for_are_cut_and_kept(
+    stage: Stage, autojump_clock: MockClock
+) -> None:
+    """A flood does not end who is told it: what its step has room for enters, with a handle to read the rest by."""
+    stage.agent("lead", subagents=["scout", "scribe"])
+    stage.agent("scout", talks_to=["scribe"])
+    stage.agent("scribe", tools=["look"], token_budget=3000)
+    flood = "the gate is shut " * 400
+    look = "{call: {name: look, arguments: {at: x}}, stall: 5}"
+    stage.script(
+        stage_script(f"scribe: [{look}, written]", f"scout: [{TELL.replace('the gate is shut', flood)}, told]")
+    )
+    await stage.run()
+    assert ["completed"] * 3 == [actor.status for actor in stage.state.actors.values()]
+    (got,) = heard(stage, "lead/scribe-1")
+    assert len(got) < 1200
+    assert "read_result" in got
+    (whole,) = stage.state.long_reports.values()
+    assert flood.strip() == whole.strip()
+
+
 async def test_blank_words_and_oneself_are_no_message(stage: Stage, autojump_clock: MockClock) -> None:
     """Blank text is refused, and who may talk to its own kind does not talk to itself."""
     stage.agent("lead", talks_to=["lead"])
