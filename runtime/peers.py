@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import did_you_mean
-from .events import MessageReceived, MessageSent
+from .events import MessageReceived, MessageSent, Record
+from .journal.replay import fold
 from .messages import UserMessage, size_of
 from .record import message_of
 from .tools import Output, Tool, ToolContext, ToolError
@@ -19,6 +20,7 @@ from .tools.results import fitting
 if TYPE_CHECKING:
     from .agent import Agent
     from .journal.state import RunState
+    from .run import Run
 
 TELLS = "message_"
 
@@ -46,6 +48,7 @@ def message_tool(sender: Agent, receiver: str) -> Tool:
         run=run,
         effects="idempotent",
         progress=False,
+        begins_on_record=False,
         subject=sender.family.subject(receiver, name),
     )
 
@@ -53,31 +56,67 @@ def message_tool(sender: Agent, receiver: str) -> Tool:
 def _send(sender: Agent, name: str, text: str, to: str, call_id: str) -> str:
     """Put the words on record and into the receivers' hands; who got them. Raises ToolError.
 
-    A call that is made again after a crash sends nothing twice.
+    A call that is made again after a crash sends nothing twice, and reaches who was at work then and will go on.
     """
     if not text.strip():
         raise ToolError("the text is empty: nothing was sent")
     run = sender.run
-    at_work = {
-        agent.path: agent
-        for agent in run.live.values()
-        if agent.definition.name == name and agent is not sender and not agent.standing.too_late
-    }
+    call = f"m{sender.number}-{sender.turn}-{call_id}-"
+    at_work = {**_waiting(run, name), **_live(run, name)}
+    at_work.pop(sender.path, None)
+    chosen = {path: number for path, number in at_work.items() if to in ("", path, short(path))}
+    if to and len(chosen) > 1:
+        raise ToolError(f"several are called {to}: {', '.join(chosen)}; give one of these")
+    for path, number in chosen.items():
+        if (id := f"{call}{number}") not in run.told:
+            run.told.add(id)
+            message = MessageSent(actor=sender.path, id=id, to=path, text=text, kind="message")
+            run.append(message)
+            _hand_over(run, message)
+    reached = [*chosen, *(path for path in _told_before(run, call) if path not in chosen)]
+    if reached:
+        return f"delivered to {', '.join(map(short, reached))}"
     if not at_work:
         raise ToolError(f"no {name} is at work beside you: nothing was sent")
-    chosen = [agent for path, agent in at_work.items() if to in ("", path, _short(path))]
-    if not chosen:
-        short = [_short(path) for path in at_work]
-        raise ToolError(f"no '{to}' is at work{did_you_mean(to, short)}; there is: {', '.join(short)}")
-    for agent in chosen:
-        id = f"m{sender.number}-{sender.turn}-{call_id}-{agent.number}"
-        if id not in run.told:
-            run.told.add(id)
-            message = MessageSent(actor=sender.path, id=id, to=agent.path, text=text, kind="message")
-            run.append(message)
-            agent.unread = (*agent.unread, message)
-            agent.background.stir()
-    return f"delivered to {', '.join(_short(agent.path) for agent in chosen)}"
+    known = [*map(short, at_work)]
+    raise ToolError(f"no '{to}' is at work{did_you_mean(to, known)}; there is: {', '.join(known)}")
+
+
+def _live(run: Run, name: str) -> dict[str, int]:
+    """Who works from that agent's file and will take another step; path to number."""
+    return {
+        agent.path: agent.number
+        for agent in run.live.values()
+        if agent.definition.name == name and not agent.standing.too_late
+    }
+
+
+def _waiting(run: Run, name: str) -> dict[str, int]:
+    """Who was at work in an earlier process and has not been taken up yet."""
+    actors = run.recovered.actors if run.recovered is not None else {}
+    return {
+        path: actor.number
+        for path, actor in actors.items()
+        if actor.agent == name
+        and not actor.wrapping_up
+        and path not in run.taken_up
+        and all(each.report is None for each in actors.values() if f"{path}/".startswith(f"{each.path}/"))
+    }
+
+
+def _hand_over(run: Run, message: MessageSent) -> None:
+    agent = run.live.get(message.to)
+    if agent is not None:
+        agent.unread = (*agent.unread, message)
+        agent.background.stir()
+    elif run.recovered is not None:  # It finds the message when it is taken up.
+        fold(run.recovered, Record(run.recovered.seq, run.recovered.at, message))
+
+
+def _told_before(run: Run, call: str) -> list[str]:
+    """Who has got the words of this very call, as an earlier process has it on record."""
+    actors = run.recovered.actors.values() if run.recovered is not None else ()
+    return [actor.path for actor in actors if f"{call}{actor.number}" in run.told]
 
 
 def take_messages(agent: Agent, room: int) -> list[UserMessage]:
@@ -105,5 +144,6 @@ def recall_messages(agent: Agent, record: RunState) -> None:
     )
 
 
-def _short(path: str) -> str:
+def short(path: str) -> str:
+    """The last part of a path."""
     return path.rpartition("/")[2]

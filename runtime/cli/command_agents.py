@@ -61,6 +61,7 @@ def _data(member: Member) -> dict[str, object]:
             "model": definition.model,
             "tools": list(definition.tools),
             "subagents": list(definition.subagents),
+            "talks_to": list(definition.talks_to),
         }
     return found
 

@@ -24,6 +24,7 @@ from runtime.events import (
     LoopStopped,
     McpLost,
     McpSwitched,
+    MessageSent,
     ModelFinished,
     ModelRetried,
     NoteAdded,
@@ -240,6 +241,8 @@ def alarming_lines(state: RunState, record: Record) -> list[str]:
             return [f"! server {one_line(event.server, 40)} is {what} by {one_line(event.by or 'somebody', 40)}"]
         case SteerReceived() if not event.entered:
             return [f"> {event.by or 'somebody'} to {name}: {one_line(event.text, 90)}"]
+        case MessageSent(kind="message"):
+            return [f"> {name} to {short(event.to)}: {one_line(event.text, 90)}"]
         case ActorHeld():
             return [f"‖ {name or 'the run'} is held by {one_line(event.by or 'somebody', 40)}"]
         case ActorContinued():

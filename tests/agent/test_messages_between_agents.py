@@ -8,6 +8,7 @@ import pytest
 
 from runtime.definitions import Permissions
 from runtime.events import LoopStopped, MessageReceived, MessageSent, ToolFinished
+from runtime.journal import MemoryJournal
 from runtime.messages import UserMessage
 from runtime.policy.subjects import AgentSubject
 
@@ -173,6 +174,55 @@ async def test_a_crash_repeats_no_message(stage: Stage, autojump_clock: MockCloc
     await stage.resume()
     assert ["Message from lead/scout-1:\nthe gate is shut"] == heard(stage, "lead/scribe-1")
     assert 1 == sum(event.kind == "message" for event in stage.of(MessageSent))
+
+
+@pytest.mark.parametrize("on_record", [False, True])
+async def test_a_receiver_not_yet_taken_up_is_reached_after_a_crash(
+    stage: Stage, autojump_clock: MockClock, *, on_record: bool
+) -> None:
+    """A call made again before its receiver, three levels down, is at work again reaches it, once, and says so."""
+    stage.agent("lead", subagents=["scout", "chief"])
+    stage.agent("scout", talks_to=["scribe"])
+    stage.agent("chief", subagents=["editor"])
+    stage.agent("editor", subagents=["scribe"])
+    stage.agent("scribe", tools=["look"])
+    both = "{calls: [{name: start_chief, arguments: {task: write}}, {name: start_scout, arguments: {task: look}}]}"
+    below = "{{call: {{name: delegate_to_{}, arguments: {{task: write}}}}}}"
+    stage.script(f"""\
+        lead: [{both}, one, two, three, four, five]
+        chief: [{below.format("editor")}, edited]
+        editor: [{below.format("scribe")}, handed on]
+        scout: [{TELL[:-1]}, stall: 2}}, told]
+        scribe: [{{call: {{name: look, arguments: {{at: x}}}}, stall: 5}}, {{text: written, stall: 5}}]
+        """)
+    await stage.run()
+    (sent,) = (r.seq for r in stage.journal.records if isinstance(r.event, MessageSent) and r.event.kind == "message")
+    stage.journal = MemoryJournal(stage.journal.records[: sent if on_record else sent - 1])
+    await stage.resume()
+    assert ["delivered to scribe-1"] == [each.result for each in stage.results("lead/scout-1")]
+    got = [event for event in stage.of(MessageReceived) if event.text == "the gate is shut"]
+    assert ["lead/chief-1/editor-1/scribe-1"] == [event.actor for event in got]
+
+
+async def test_two_of_one_short_name_are_told_apart(stage: Stage, autojump_clock: MockClock) -> None:
+    """A short name that several have is no address: the whole paths are given back to choose from."""
+    stage.agent("lead", subagents=["chief"], talks_to=["scribe"])
+    stage.agent("chief", subagents=["scribe"])
+    stage.agent("scribe", tools=["look"])
+    start = ", ".join(f"{{name: start_chief, arguments: {{task: part {number}}}}}" for number in (1, 2))
+    stage.script(f"""\
+        lead:
+          - {{calls: [{start}]}}
+          - {{call: {{name: message_scribe, arguments: {{text: hello, to: scribe-1}}}}, stall: 2}}
+          - done
+          - done
+          - done
+        chief: [{{call: {{name: delegate_to_scribe, arguments: {{task: write}}}}}}, edited]
+        scribe: [{{call: {{name: look, arguments: {{at: x}}}}, stall: 50}}, written]
+        """)
+    await stage.run()
+    said = stage.results("lead")[2].result
+    assert said.startswith("several are called scribe-1: lead/chief-1/scribe-1, lead/chief-2/scribe-1; give one of")
 
 
 async def test_two_that_greet_each_other_for_ever_are_stopped(stage: Stage, autojump_clock: MockClock) -> None:

@@ -45,6 +45,7 @@ def test_a_message_goes_from_one_agent_to_another_at_work(
     assert 0 == elenco("check").returncode
     done = elenco("run", "lead", "go", "--model", script(SCRIPT), "--no-input")
     assert 0 == done.returncode, done.stderr
+    assert "> scout-1 to scribe-1: the gate is shut" in done.stderr
     run = done.stderr.rsplit("elenco show ", 1)[1].strip()
     events = record(run)
     (sent,) = [event for event in events if event["type"] == "message.sent" and event["kind"] == "message"]
