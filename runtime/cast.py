@@ -87,6 +87,14 @@ class Cast:
             return self
         return attrs.evolve(self, members={name: _watched(member, loops) for name, member in self.members.items()})
 
+    def without_model(self, name: str) -> Cast:
+        """The cast with an agent that asks the run's model, also where its file names another."""
+        member = self.members.get(name)
+        if member is None or member.definition is None:
+            return self
+        freed = attrs.evolve(member, definition=attrs.evolve(member.definition, model=None))
+        return attrs.evolve(self, members={**self.members, name: freed})
+
     def closure(self, name: str) -> list[Definition]:
         """The agent and all it may reach by delegation, each once. Raises as `get`, at the file that names it."""
         found: dict[str, Definition] = {}

@@ -71,12 +71,16 @@ DEFAULT_ORDER = ("anthropic", "openai", "openrouter")
 
 @attrs.frozen
 class ModelFlags:
-    """What the command line says about models. `record` is the folder raw exchanges are written to."""
+    """What the command line says about models. `record` is the folder raw exchanges are written to.
+
+    `overrides`: the model was chosen for a run under way: the first agent asks it, whatever that one's file says.
+    """
 
     model: str | None = None
     base_url: str | None = None
     wire: WireName | None = None
     record: Path | None = None
+    overrides: bool = False
 
 
 @attrs.frozen

@@ -27,7 +27,6 @@ from .models import ModelFlags
 from .report import Report
 from .resume import check_resumable, limits_after
 from .steering import Steering
-from .switching import meant_for_root
 from .tools import Tool
 from .watch.control import serve
 from .watch.reader import Reader
@@ -139,9 +138,8 @@ class Runtime:
         options = RunOptions.recorded(state.started, yes=yes, headless=True, trusted=not state.imported)
         limits = limits_after(state, changes or {})
         options = attrs.evolve(options, limits=limits).on_model(model)
-        ready = plan(options, self._tools, self._providers)
         resumption = Resumption(state, limits, changes or {}, refresh, confirm_unknown, model)
-        async with self._opened(meant_for_root(ready) if model else ready, folder, resumption) as handle:
+        async with self._opened(plan(options, self._tools, self._providers), folder, resumption) as handle:
             yield handle
 
     @asynccontextmanager

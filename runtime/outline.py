@@ -119,8 +119,8 @@ class RunOptions:
         )
 
     def on_model(self, name: str | None) -> RunOptions:
-        """The same with another model, asked at the same place, where one is named."""
-        return attrs.evolve(self, model=attrs.evolve(self.model, model=name)) if name else self
+        """The same with another model for the first agent, asked at the same place, where one is named."""
+        return attrs.evolve(self, model=attrs.evolve(self.model, model=name, overrides=True)) if name else self
 
 
 @attrs.frozen
@@ -168,6 +168,10 @@ class Outline:
             raise UsageError(f"cost_budget cannot be kept: {why or cure}")
 
 
+def _asked(cast: Cast, options: RunOptions) -> Cast:
+    return cast.without_model(options.agent) if options.model.overrides else cast
+
+
 def _as_found(cast: Cast) -> Cast:
     return cast
 
@@ -191,7 +195,7 @@ def outline(
     here, user = settings_of(options.workspace)
     found = find(options.workspace).given(options.agent, options.servers)
     _refuse_settings(options.workspace, here, user, found, tools)
-    cast = drafted(found)
+    cast = _asked(drafted(found), options)
     providers = {**user.providers, **here.providers}
     known = set(given)
 
@@ -227,7 +231,7 @@ def outline(
             raise UsageError(f"{named.path}: context.summary_model: {said}") from None
     _refuse_output(options, root, members, model)
     here, counted, notice = counting(options.workspace, here, found)
-    cast = drafted(counted).watched({**user.loops, **here.loops})
+    cast = _asked(drafted(counted), options).watched({**user.loops, **here.loops})
     members = tuple(cast.closure(options.agent))
     for member in members:
         _refuse_loops(member, here, user)

@@ -6,6 +6,7 @@ receiver's history as a report of a child does; it is no human's word, and takes
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .errors import did_you_mean
@@ -64,7 +65,7 @@ def _send(sender: Agent, name: str, text: str, to: str, call_id: str) -> str:
     call = f"m{sender.number}-{sender.turn}-{call_id}-"
     at_work = {**_waiting(run, name), **_live(run, name)}
     at_work.pop(sender.path, None)
-    chosen = {path: number for path, number in at_work.items() if to in ("", path, short(path))}
+    chosen = {path: number for path, number in at_work.items() if to in ("", path, _short(path))}
     if to and len(chosen) > 1:
         raise ToolError(f"several are called {to}: {', '.join(chosen)}; give one of these")
     for path, number in chosen.items():
@@ -75,10 +76,10 @@ def _send(sender: Agent, name: str, text: str, to: str, call_id: str) -> str:
             _hand_over(run, message)
     reached = [*chosen, *(path for path in _told_before(run, call) if path not in chosen)]
     if reached:
-        return f"delivered to {', '.join(map(short, reached))}"
+        return f"delivered to {', '.join(map(_short, reached))}"
     if not at_work:
         raise ToolError(f"no {name} is at work beside you: nothing was sent")
-    known = [*map(short, at_work)]
+    known = [*map(_short, at_work)]
     raise ToolError(f"no '{to}' is at work{did_you_mean(to, known)}; there is: {', '.join(known)}")
 
 
@@ -128,7 +129,7 @@ def take_messages(agent: Agent, room: int) -> list[UserMessage]:
         text = fitting(
             message.text,
             room // (len(waiting) - place),
-            lambda whole, id=message.id: agent.run.results.keep(id, whole),  # type: ignore[misc]
+            partial(agent.run.results.keep, message.id),
         )
         received = MessageReceived(actor=agent.path, id=message.id, sender=message.actor, text=text)
         agent.run.append(received)
@@ -144,6 +145,6 @@ def recall_messages(agent: Agent, record: RunState) -> None:
     )
 
 
-def short(path: str) -> str:
+def _short(path: str) -> str:
     """The last part of a path."""
     return path.rpartition("/")[2]

@@ -14,7 +14,6 @@ from .limits.limits import needs_price
 
 if TYPE_CHECKING:
     from .agent import Agent
-    from .app import Plan
     from .journal.state import RunState
     from .models import ModelRef
     from .run import Run
@@ -77,14 +76,6 @@ def take_model(agent: Agent) -> None:
     agent.model, agent.next_model = agent.next_model, None
     agent.compactor.fit(agent.model.window)
     agent.left_out = 0
-
-
-def meant_for_root(ready: Plan) -> Plan:
-    """A model that was chosen in a conversation is meant for whom one talks to, also where its file names another."""
-    name = ready.root.name
-    root = attrs.evolve(ready.root, model=None)
-    members = {**ready.cast.members, name: attrs.evolve(ready.cast.members[name], definition=root)}
-    return attrs.evolve(ready, root=root, cast=attrs.evolve(ready.cast, members=members))
 
 
 def _takes_the_runs(agent: Agent) -> bool:

@@ -143,7 +143,7 @@ def ring_of(name: str, subagents: Mapping[str, Iterable[str]]) -> tuple[str, ...
 
 def rule_names(tools: Iterable[str], agents: Iterable[str]) -> frozenset[str]:
     """The names a rule may begin with: tools, those that no file names, and the ways to reach agents."""
-    ways = (f"{verb}_{agent}" for agent in agents for verb in ("delegate_to", "start", "message"))
+    ways = (f"{prefix}{agent}" for agent in agents for prefix in (REACHES, "start_", "message_"))
     return frozenset((*tools, *FITTED, *ways))
 
 

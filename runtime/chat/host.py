@@ -40,7 +40,6 @@ from runtime.outline import RunOptions, outline
 from runtime.record import report_to_json
 from runtime.resume import check_resumable
 from runtime.steering import Steering
-from runtime.switching import meant_for_root
 from runtime.watch.commands import command_from_json
 from runtime.watch.control import serve
 
@@ -201,17 +200,12 @@ class Host:
             await self._work(ready, folder, None, continues, before)
 
     def _plan(self, text: str, message: JsonObject, folder: RunFolder) -> Plan:
-        chosen = message.get("model")
-        model = self.options.model
-        if chosen:
-            model = attrs.evolve(model, model=str(chosen))
-        if message.get("debug") and model.record is None:
-            model = attrs.evolve(model, record=folder.path / FOLDER)
-        options = attrs.evolve(self.options, task=text, model=model)
+        options = attrs.evolve(self.options, task=text).on_model(message.get("model"))
+        if message.get("debug") and options.model.record is None:
+            options = attrs.evolve(options, model=attrs.evolve(options.model, record=folder.path / FOLDER))
         if message.get("compacts"):
             options = attrs.evolve(options, compacts=True, output_schema=None)
-        ready = plan(options)
-        return meant_for_root(ready) if chosen else ready
+        return plan(options)
 
     async def _finish(self, run: str) -> None:
         """A turn that was left half-way goes on from its record."""
@@ -222,7 +216,6 @@ class Host:
             earlier.followed_by(flags, workspace=False, mode=flags.mode != "default")
         )
         ready = await trio.to_thread.run_sync(plan, options)
-        ready = meant_for_root(ready) if resumption.model else ready
         await self._work(ready, earlier.folder, resumption, None, None)
 
     async def _work(

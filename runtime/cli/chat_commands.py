@@ -7,8 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import attrs
-
 from runtime.chat.bodies import KEPT, NOT_KEPT, newest_of
 from runtime.chat.commands import Given, elenco_words, help_lines, steering
 from runtime.chat.export import export
@@ -120,7 +118,7 @@ class Commands:
         chat = self.chat
         from runtime.outline import outline
 
-        outline(attrs.evolve(chat.options, model=attrs.evolve(chat.options.model, model=name)))
+        outline(chat.options.on_model(name)).refuse_unpriced()
         chat.choose(name)
         print(f"the next turn is for {name}; what a provider has cached of the conversation is lost", file=sys.stderr)
 

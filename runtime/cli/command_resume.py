@@ -69,7 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
     import trio
 
     from runtime.app import Resumption, plan
-    from runtime.switching import meant_for_root
 
     from .live import Shown, stay
 
@@ -82,8 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
         model=arguments.model or "",
     )
     ready, shown = plan(options, seen=seen), Shown.of(arguments)
-    if arguments.model:
-        ready = meant_for_root(ready)
     if not arguments.detach:
         return trio.run(stay, ready, state, folder, shown, resumption)
     return detach(lambda began: trio.run(stay, ready, state, folder, attrs.evolve(shown, began=began), resumption))

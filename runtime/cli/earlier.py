@@ -64,8 +64,9 @@ class Earlier:
         changes: dict[str, str] = {
             name: str(value) for name in LIMIT_NAMES if (value := merged.limits.get(name)) is not None
         }
-        model = merged.model.model if merged.model.model != before.model.model else None
-        return options, Resumption(self.state, limits_after(self.state, changes), changes, model=model or "")
+        model = (merged.model.model or "") if merged.model.model != before.model.model else ""
+        resumption = Resumption(self.state, limits_after(self.state, changes), changes, model=model)
+        return options.on_model(model), resumption
 
     def followed_by(self, flags: RunOptions, *, workspace: bool, mode: bool) -> RunOptions:
         """The options of a follow-up: as before, with what the flags say; do they name a `workspace`, a `mode`?"""

@@ -73,7 +73,7 @@ def carry_name(state: State, before: str, run: str) -> None:
 class Chat:
     """A conversation: what the next turn is run with, and the run of the last one.
 
-    `chosen`: the model was chosen in the conversation; `named`: the conversation's name goes on to the next run;
+    `named`: the conversation's name goes on to the next run;
     `debug`: bodies of requests and responses are kept with each run.
     """
 
@@ -81,7 +81,6 @@ class Chat:
     options: RunOptions
     earlier: Earlier | None
     arguments: argparse.Namespace
-    chosen: bool = False
     named: bool = True
     debug: bool = False
     typing: Typing = attrs.field(init=False)
@@ -98,13 +97,11 @@ class Chat:
 
     def choose(self, model: str) -> None:
         """Ask another model from now on."""
-        self.options = attrs.evolve(self.options, model=attrs.evolve(self.options.model, model=model))
-        self.chosen = True
+        self.options = self.options.on_model(model)
 
     def turn(self, text: str) -> int:
         """One line to its answer; what goes wrong is told, and the conversation goes on."""
         from runtime.app import plan
-        from runtime.switching import meant_for_root
 
         from .live import begin
 
@@ -118,7 +115,6 @@ class Chat:
             task = filled_in(text, self.options, self.arguments) if is_prompt(text) else text
             with self._folder() as (folder, options):
                 ready = plan(attrs.evolve(options, task=task))
-                ready = meant_for_root(ready) if self.chosen else ready
             code, folder = begin(ready, self.state, self._shown(), self.earlier, folder)
             if self.earlier is not None and self.named:
                 carry_name(self.state, self.earlier.folder.id, folder.id)
@@ -131,14 +127,12 @@ class Chat:
         import trio
 
         from runtime.app import plan
-        from runtime.switching import meant_for_root
 
         from .live import stay
 
         def work() -> tuple[int, RunFolder]:
             options, resumption = earlier.taken_up(self.options)
-            ready = meant_for_root(plan(options)) if resumption.model else plan(options)
-            return trio.run(stay, ready, self.state, earlier.folder, self._shown(), resumption), earlier.folder
+            return trio.run(stay, plan(options), self.state, earlier.folder, self._shown(), resumption), earlier.folder
 
         return self._after(work)
 

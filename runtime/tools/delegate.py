@@ -11,6 +11,7 @@ from actors import ActorFailed, ChildSpec, Supervisor
 from runtime.handover.attachment import MOST
 from runtime.handover.brief import with_brief
 from runtime.hooks.hired import hooks_of
+from runtime.policy.rules import REACHES
 from runtime.report import Assignment, Report
 
 from ._tool import Output, Tool, ToolContext, ToolError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from runtime.agent import Agent
     from runtime.definitions import Definition
 
-PREFIX = "delegate_to_"
+PREFIX = REACHES
 LONGEST = 64
 """Characters a provider takes in a tool's name."""
 

@@ -180,3 +180,20 @@ def test_a_run_whose_window_is_full_goes_on_with_a_model_that_holds_more(
     assert ["", "solo"] == [event["actor"] for event in switches]
     assert {"scripted/wide.yaml"} == {event["model"] for event in switches}
     assert f"run {run} is completed" in elenco("resume", run, "--model", "antropic/x").stderr
+
+
+def test_a_model_chosen_for_a_run_is_the_first_agents_whatever_its_file_says(
+    elenco: Run, place: Path, script: Script, record: Record
+) -> None:
+    """What a budget needs is asked of the chosen model, not of the one in the file; refused, nothing is on record."""
+    model = script("solo: [{calls: [{name: read_file, arguments: {path: f0.txt}}]}, {text: by the first}]")
+    prepare(place, 60_000)
+    (place / "ws" / "agents" / "solo.md").write_text(AGENT.replace("tools:", f"model: {model}\ntools:"))
+    (place / "ws" / "other.yaml").write_text("solo: [{text: -}, {text: by the other}]\n")
+    assert 3 == elenco("run", "solo", "read", "--max-steps", "1", "--cost-budget", "1", "--no-input").returncode
+    run = json.loads(elenco("runs", "--json").stdout.splitlines()[0])["id"]
+    before = len(record(run))
+    refused = elenco("resume", run, "--max-steps", "+2", "--model", "ollama/x")
+    assert (2, True) == (refused.returncode, "no price is known for ollama/x" in refused.stderr)
+    assert before == len(record(run))
+    assert "by the other\n" == elenco("resume", run, "--max-steps", "+2", "--model", "scripted/other.yaml").stdout
